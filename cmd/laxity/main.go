@@ -1,0 +1,75 @@
+// Command laxity is the product: engine, migrations, collector, API and page, and the command-line client.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:]))
+}
+
+// run executes one command line and returns its exit code.
+func run(ctx context.Context, args []string) int {
+	root := newRootCommand()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	var usage *usageError
+	if errors.As(err, &usage) {
+		fmt.Fprintf(os.Stderr, "laxity: %v\n", err)
+		return exitUsage
+	}
+	if !errors.Is(err, errReported) {
+		fmt.Fprintf(os.Stderr, "laxity: %v\n", err)
+	}
+	return exitFailed
+}
+
+// errReported is returned by a command that has already told the user what failed.
+var errReported = errors.New("already reported")
+
+// usageError is a command line that cannot be understood.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "laxity",
+		Short:         "Time budgets of requests: enforced, recorded, explained",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &usageError{fmt.Errorf("unknown command %q; run 'laxity --help' for the list", args[0])}
+			}
+			return nil
+		},
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return applySettings(cmd) },
+	}
+	root.PersistentFlags().String("config", "", "settings file (default laxity.yaml in this folder, if there is one)")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.AddCommand()
+	return root
+}

@@ -1,0 +1,3 @@
+module github.com/laxity-dev/laxity/sdk
+
+go 1.26.0

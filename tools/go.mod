@@ -1,0 +1,3 @@
+module github.com/laxity-dev/laxity/tools
+
+go 1.26.0
