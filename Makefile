@@ -13,3 +13,9 @@ help: ## list the targets
 .PHONY: fmt
 fmt: ## format the Go code
 	gofmt -w $$(git ls-files '*.go')
+
+# ---- engine ----
+
+.PHONY: engine-lib
+engine-lib: ## install the embedded ClickHouse library (once for each machine)
+	@engine/chdb/install.sh
