@@ -5,14 +5,81 @@ SHELL := /bin/bash
 
 GO ?= go
 MODULES := . sdk sdk/adapters tools
+# The product and its tests build without a C compiler; only the race detector needs one.
+export CGO_ENABLED ?= 0
+# Tests that start an engine or a browser share the machine: a few packages at a time.
+TEST_FLAGS ?= -p 2 -timeout 20m
 
 .PHONY: help
 help: ## list the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# --- run ---------------------------------------------------------------------------------------------------------------
+
+.PHONY: build
+build: web ## build bin/laxity with the page inside
+	$(GO) build -trimpath -o bin/laxity ./cmd/laxity
+
+.PHONY: run
+run: engine-lib build ## install, build and start everything with sample services; prints the URL
+	@bin/laxity up --demo $(RUN_FLAGS)
+
+# --- test --------------------------------------------------------------------------------------------------------------
+
+.PHONY: test
+test: engine-lib web ## install what the tests need and run all of them
+	@for m in $(MODULES); do echo "== go test: module $$m"; (cd $$m && $(GO) test $(TEST_FLAGS) ./...); done
+	@$(MAKE) --no-print-directory web-test
+
+.PHONY: check
+check: fmt-check vet generate-check test race e2e ## everything that CI runs
 
 .PHONY: fmt
 fmt: ## format the Go code
 	gofmt -w $$(git ls-files '*.go')
+
+.PHONY: fmt-check
+fmt-check:
+	@bad=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$bad" ] || { echo "gofmt would change: $$bad; run make fmt"; exit 1; }
+
+.PHONY: vet
+vet: ## go vet and staticcheck over all modules
+	@for m in $(MODULES); do (cd $$m && $(GO) vet ./...); done
+	@bin=$$(cd tools && $(GO) tool -n staticcheck); for m in . sdk sdk/adapters; do (cd $$m && $$bin ./...); done
+
+RACE := ./internal/verdict/... ./internal/classify/... ./processor/...
+.PHONY: race
+race: engine-lib ## the race detector over sdk, verdict and processor (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race -short $(TEST_FLAGS) $(RACE)
+	cd sdk && CGO_ENABLED=1 $(GO) test -race -short $(TEST_FLAGS) ./...
+
+.PHONY: e2e
+e2e: engine-lib build web-e2e ## the page in a real browser against the real binary
+
+.PHONY: generate
+generate: ## regenerate what is derived: docs of names, TypeScript constants, API types
+	cd tools && $(GO) run ./docgen -root ..
+	cd web && npm run --silent generate
+
+.PHONY: generate-check
+generate-check: web-deps generate
+	@git diff --exit-code --stat -- docs/attributes.md web/src || { echo "generated files are stale: run make generate and commit"; exit 1; }
+
+.PHONY: soak
+soak: engine-lib build ## the long proofs: many kills, long fuzzing
+	LAXITY_SOAK=1 $(GO) test -p 1 -timeout 120m ./...
+	cd sdk && LAXITY_SOAK=1 $(GO) test -p 1 -timeout 60m ./...
+
+FUZZ_TIME ?= 30s
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZ_TIME each
+	@for m in . sdk; do (cd $$m; \
+		for p in $$($(GO) list ./...); do \
+			for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
+				echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZ_TIME) $$p; \
+			done; \
+		done); \
+	done
 
 # ---- engine ----
 

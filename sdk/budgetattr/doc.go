@@ -38,10 +38,12 @@ func (t Type) String() string {
 	return [...]string{"string", "double", "int", "boolean"}[t]
 }
 
-// Attribute describes one attribute: its unit is a UCUM code, On the kind of span that carries it, SetBy who writes it.
+// Attribute describes one attribute: Enum names the Go type of its values where they are enumerated, Unit is a UCUM code,
+// On says which kind of span carries it and SetBy who writes it.
 type Attribute struct {
 	Key     string
 	Type    Type
+	Enum    string
 	Unit    string
 	On      string
 	SetBy   string
