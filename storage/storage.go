@@ -1,0 +1,77 @@
+// Package storage is the one place that talks to ClickHouse: it writes hops and quarantined spans, and answers one question
+// by one method and one statement.
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// DB is a connection pool to one ClickHouse database. It is safe for concurrent use.
+type DB struct {
+	conn  driver.Conn
+	limit time.Duration
+}
+
+// Open prepares a pool. It does not connect: a ClickHouse that is down, or comes later, shows as errors of the statements.
+func Open(config Config) (*DB, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	options, err := config.options()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := clickhouse.Open(options)
+	if err != nil {
+		return nil, fmt.Errorf("clickhouse: %w", err)
+	}
+	return &DB{conn: conn, limit: config.maxExecutionTime()}, nil
+}
+
+// Close closes the pool.
+func (db *DB) Close() error { return db.conn.Close() }
+
+// Ping asks the server whether it is there.
+func (db *DB) Ping(ctx context.Context) error {
+	if err := db.conn.Ping(db.limited(ctx)); err != nil {
+		return fmt.Errorf("clickhouse: %w", err)
+	}
+	return nil
+}
+
+// limited returns the context for one statement: the server is told the nearer of our own limit and the caller's deadline.
+// Every statement must go through it. The client, left alone, replaces a limit by the remainder of the context plus five
+// seconds and drops it when less than one second remains, so it is kept from seeing the deadline; the cancellation still
+// reaches it.
+func (db *DB) limited(ctx context.Context, options ...clickhouse.QueryOption) context.Context {
+	limit := db.limit
+	if deadline, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(deadline))
+	}
+	settings := clickhouse.WithSettings(clickhouse.Settings{"max_execution_time": seconds(limit)})
+	return clickhouse.Context(undated{ctx}, append([]clickhouse.QueryOption{settings}, options...)...)
+}
+
+// undated is a context that hides its deadline and nothing else.
+type undated struct{ context.Context }
+
+// Deadline says that there is none.
+func (undated) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// seconds writes a limit as ClickHouse reads it. Zero would mean no limit, so the least is a millisecond.
+func seconds(d time.Duration) float64 {
+	return math.Max(0.001, math.Ceil(d.Seconds()*1000)/1000)
+}
+
+// IsMissing reports whether the error says that a table or the database does not exist, so that migrations have to run.
+func IsMissing(err error) bool {
+	var exception *clickhouse.Exception
+	return errors.As(err, &exception) && (exception.Code == 60 || exception.Code == 81)
+}
