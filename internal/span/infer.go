@@ -1,0 +1,39 @@
+package span
+
+import (
+	"strings"
+
+	"github.com/laxity-dev/laxity/sdk/budgetattr"
+)
+
+// Infer sets an attribute that was derived by the named rule, unless the span already has it, and marks the span: it then
+// carries deadline.inferred, and deadline.inferred.rule names the rule beside those of earlier calls, separated by commas.
+// It reports whether the attribute was set.
+func (s *Span) Infer(rule, key string, value any) bool {
+	if s.Attrs.Has(key) {
+		return false
+	}
+	if s.Attrs == nil {
+		s.Attrs = Attributes{}
+	}
+	s.Attrs[key] = value
+	s.Attrs[budgetattr.InferredKey] = true
+	if !s.InferredBy(rule) {
+		names := s.Attrs.String(budgetattr.InferredRuleKey)
+		s.Attrs[budgetattr.InferredRuleKey] = strings.TrimPrefix(names+","+rule, ",")
+	}
+	return true
+}
+
+// InferredBy reports whether a fact on the span was derived by the named rule.
+func (s *Span) InferredBy(rule string) bool {
+	names := s.Attrs.String(budgetattr.InferredRuleKey)
+	for names != "" {
+		var name string
+		name, names, _ = strings.Cut(names, ",")
+		if name == rule {
+			return true
+		}
+	}
+	return false
+}
