@@ -47,9 +47,9 @@ func (c Config) Database() string {
 	return DefaultDatabase
 }
 
-// options returns the client's options. Settings that decide correctness are sent with every statement, so that neither a
+// Options returns the client's options. Settings that decide correctness are sent with every statement, so that neither a
 // server's profile nor the DSN changes them.
-func (c Config) options() (*clickhouse.Options, error) {
+func (c Config) Options() (*clickhouse.Options, error) {
 	options, err := clickhouse.ParseDSN(c.DSN)
 	if err != nil {
 		return nil, fmt.Errorf("clickhouse DSN: %w", err)

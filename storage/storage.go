@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"time"
 
@@ -24,7 +25,7 @@ func Open(config Config) (*DB, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	options, err := config.options()
+	options, err := config.Options()
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +41,7 @@ func (db *DB) Close() error { return db.conn.Close() }
 
 // Ping asks the server whether it is there.
 func (db *DB) Ping(ctx context.Context) error {
-	if err := db.conn.Ping(db.limited(ctx)); err != nil {
+	if err := db.conn.Ping(db.limited(ctx, nil)); err != nil {
 		return fmt.Errorf("clickhouse: %w", err)
 	}
 	return nil
@@ -49,14 +50,15 @@ func (db *DB) Ping(ctx context.Context) error {
 // limited returns the context for one statement: the server is told the nearer of our own limit and the caller's deadline.
 // Every statement must go through it. The client, left alone, replaces a limit by the remainder of the context plus five
 // seconds and drops it when less than one second remains, so it is kept from seeing the deadline; the cancellation still
-// reaches it.
-func (db *DB) limited(ctx context.Context, options ...clickhouse.QueryOption) context.Context {
+// reaches it. More settings of the statement may be nil.
+func (db *DB) limited(ctx context.Context, more clickhouse.Settings, options ...clickhouse.QueryOption) context.Context {
 	limit := db.limit
 	if deadline, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(deadline))
 	}
-	settings := clickhouse.WithSettings(clickhouse.Settings{"max_execution_time": seconds(limit)})
-	return clickhouse.Context(undated{ctx}, append([]clickhouse.QueryOption{settings}, options...)...)
+	settings := clickhouse.Settings{"max_execution_time": seconds(limit)}
+	maps.Copy(settings, more)
+	return clickhouse.Context(undated{ctx}, append(options, clickhouse.WithSettings(settings))...)
 }
 
 // undated is a context that hides its deadline and nothing else.

@@ -34,7 +34,7 @@ func TestConfigValidate(t *testing.T) {
 }
 
 func TestSettingsBeatTheDSN(t *testing.T) {
-	options, err := Config{DSN: "http://127.0.0.1:1/?async_insert=1&session_timezone=Asia/Tokyo&max_execution_time=0&max_threads=2"}.options()
+	options, err := Config{DSN: "http://127.0.0.1:1/?async_insert=1&session_timezone=Asia/Tokyo&max_execution_time=0&max_threads=2"}.Options()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestSettingsBeatTheDSN(t *testing.T) {
 func TestLimitedHidesTheDeadlineAndKeepsTheCancellation(t *testing.T) {
 	db := &DB{limit: time.Minute}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	limited := db.limited(ctx)
+	limited := db.limited(ctx, nil)
 	if _, dated := limited.Deadline(); dated {
 		t.Error("the client can see the deadline")
 	}

@@ -1,0 +1,83 @@
+package migrations
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// Retention says how long rows stay, counted from their ingest. Zero fields take the defaults.
+type Retention struct {
+	Raw        time.Duration // otel_traces; default 7 days
+	Hops       time.Duration // default 30 days
+	Verdicts   time.Duration // default 90 days
+	Quarantine time.Duration // default 30 days
+}
+
+const (
+	day     = 24 * time.Hour
+	minimum = time.Hour
+)
+
+// ttl is the retention of one table: the expression of its TTL without the interval.
+type ttl struct {
+	table, column string
+	keep          time.Duration
+}
+
+func (r Retention) tables() []ttl {
+	raw := cmp.Or(r.Raw, 7*day)
+	return []ttl{
+		{"otel_traces", "IngestedAt", raw},
+		{"otel_traces_trace_id_ts", "IngestedAt", raw},
+		{"hops", "toDateTime(ingested_at)", cmp.Or(r.Hops, 30*day)},
+		{"verdicts", "toDateTime(ingested_at)", cmp.Or(r.Verdicts, 90*day)},
+		{"quarantine", "toDateTime(ingested_at)", cmp.Or(r.Quarantine, 30*day)},
+	}
+}
+
+// Validate refuses retentions that would delete rows while they are still judged.
+func (r Retention) Validate() error {
+	for _, t := range r.tables() {
+		if t.keep < minimum {
+			return fmt.Errorf("retention of %s is %s; the least is %s", t.table, t.keep, minimum)
+		}
+	}
+	return nil
+}
+
+// apply changes the TTL of the tables where it differs. Tables that are not there, and tables of others that lack our
+// columns, are left alone.
+func (r Retention) apply(ctx context.Context, conn driver.Conn) error {
+	current := map[string]string{}
+	rows, err := conn.Query(ctx, "SELECT name, engine_full FROM system.tables WHERE database = currentDatabase()")
+	if err != nil {
+		return fmt.Errorf("retention: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name, engine string
+		if err := rows.Scan(&name, &engine); err != nil {
+			return fmt.Errorf("retention: %w", err)
+		}
+		current[name] = engine
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("retention: %w", err)
+	}
+	for _, t := range r.tables() {
+		expression := fmt.Sprintf("%s + toIntervalSecond(%d)", t.column, int64(t.keep.Seconds()))
+		engine, found := current[t.table]
+		if !found || !strings.Contains(engine, t.column) || strings.Contains(engine, "TTL "+expression) {
+			continue
+		}
+		if err := conn.Exec(ctx, "ALTER TABLE "+t.table+" MODIFY TTL "+expression+" SETTINGS materialize_ttl_after_modify = 0"); err != nil {
+			return fmt.Errorf("retention of %s: %w", t.table, err)
+		}
+	}
+	return nil
+}
