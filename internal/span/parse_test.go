@@ -20,3 +20,19 @@ func TestParse(t *testing.T) {
 		}
 	}
 }
+
+func TestParseKindAndStatus(t *testing.T) {
+	for kind := KindUnspecified; kind <= KindConsumer; kind++ {
+		if got := ParseKind(kind.String()); got != kind {
+			t.Errorf("kind %s reads as %s", kind, got)
+		}
+	}
+	for status := StatusUnset; status <= StatusError; status++ {
+		if got := ParseStatus(status.String()); got != status {
+			t.Errorf("status %s reads as %s", status, got)
+		}
+	}
+	if ParseKind("SPAN_KIND_CLIENT") != KindClient || ParseStatus("STATUS_CODE_ERROR") != StatusError || ParseKind("?") != KindUnspecified {
+		t.Error("the names of OTLP's JSON are not read")
+	}
+}
