@@ -1,6 +1,7 @@
--- One row per hop: a SERVER, CLIENT, PRODUCER or CONSUMER span, or any span with deadline.* attributes. Durations are
--- nanoseconds (_ns); NULL and '' mean that the fact was not recorded. The order holds immutable facts only: rows of one span
--- replace each other, the greatest version wins, is_deleted = 1 takes a row back.
+-- One row per hop: a SERVER, CLIENT, PRODUCER or CONSUMER span, or any span with deadline.* attributes or without a parent.
+-- Durations are nanoseconds (_ns); NULL and '' mean that the fact was not recorded. entry, answered and exhausted are judged
+-- from the span alone. The order holds immutable facts only: rows of one span replace each other, the greatest version wins,
+-- is_deleted = 1 takes a row back.
 CREATE TABLE IF NOT EXISTS hops
 (
     service LowCardinality(String),
@@ -15,6 +16,9 @@ CREATE TABLE IF NOT EXISTS hops
     status LowCardinality(String),
     status_message String,
     weight Float64 DEFAULT 1,
+    entry Bool,
+    answered Bool,
+    exhausted Bool,
     route LowCardinality(String),
     peer LowCardinality(String),
     instance LowCardinality(String),

@@ -67,7 +67,7 @@ func (e *encoder) row(r *Row) {
 	e.buf = append(e.buf, r.Trace[:]...)
 	e.buf = append(e.buf, r.Span[:]...)
 	e.buf = append(e.buf, r.Parent[:]...)
-	e.buf = append(e.buf, byte(r.Kind), byte(r.Status))
+	e.buf = append(e.buf, byte(r.Kind), byte(r.Status), flags(r.Entry, r.Answered, r.Exhausted))
 	e.int(r.Start)
 	e.int(r.Duration)
 	e.float(r.Weight)
@@ -97,6 +97,16 @@ func (e *encoder) row(r *Row) {
 			e.int(v.Bits)
 		}
 	}
+}
+
+// flags packs booleans, the first into the lowest bit.
+func flags(all ...bool) (packed byte) {
+	for i, set := range all {
+		if set {
+			packed |= 1 << i
+		}
+	}
+	return packed
 }
 
 func (e *encoder) quarantined(q *Quarantined) {
@@ -198,8 +208,9 @@ func (d *decoder) row(r *Row) {
 	copy(r.Trace[:], d.bytes(16))
 	copy(r.Span[:], d.bytes(8))
 	copy(r.Parent[:], d.bytes(8))
-	codes := d.bytes(2)
+	codes := d.bytes(3)
 	r.Kind, r.Status = span.Kind(codes[0]), span.Status(codes[1])
+	r.Entry, r.Answered, r.Exhausted = codes[2]&1 != 0, codes[2]&2 != 0, codes[2]&4 != 0
 	r.Start, r.Duration = d.int(), d.int()
 	r.Weight = math.Float64frombits(binary.LittleEndian.Uint64(d.bytes(8)))
 	r.PID = d.int()

@@ -10,22 +10,27 @@ import (
 	"strings"
 
 	"github.com/laxity-dev/laxity/internal/span"
+	"github.com/laxity-dev/laxity/internal/verdict"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 )
 
 // Row is one hop. Times are nanoseconds; strings are valid UTF-8 and bounded.
 type Row struct {
-	Trace          span.TraceID
-	Span           span.ID
-	Parent         span.ID
-	Service        string
-	Name           string
-	Kind           span.Kind
-	Status         span.Status
-	StatusMessage  string
-	Start          int64
-	Duration       int64
-	Weight         float64 // how many spans this one stands for
+	Trace         span.TraceID
+	Span          span.ID
+	Parent        span.ID
+	Service       string
+	Name          string
+	Kind          span.Kind
+	Status        span.Status
+	StatusMessage string
+	Start         int64
+	Duration      int64
+	Weight        float64 // how many spans this one stands for
+	// Entry, Answered and Exhausted are what the span says by itself; see verdict.SpanVerdict. The last two are about
+	// entries.
+	Entry, Answered, Exhausted bool
+
 	Route          string
 	Peer           string
 	Instance       string
@@ -51,8 +56,11 @@ type Link struct {
 // maxParts bounds the open children and links of one row.
 const maxParts = 128
 
-// Is reports whether a span is a hop: it crosses a process, or carries facts of ours.
+// Is reports whether a span is a hop: it crosses a process, begins a trace, or carries facts of ours.
 func Is(s *span.Span) bool {
+	if s.Parent.IsZero() {
+		return true
+	}
 	switch s.Kind {
 	case span.KindServer, span.KindClient, span.KindProducer, span.KindConsumer:
 		return true
@@ -78,6 +86,9 @@ func FromSpan(s *span.Span) (row Row, dropped int) {
 		ServiceVersion: clean(s.Resource.String("service.version"), maxCode),
 		Environment:    clean(cmp.Or(s.Resource.String("deployment.environment.name"), s.Resource.String("deployment.environment")), maxCode),
 		ErrorType:      clean(s.Attrs.String("error.type"), maxCode),
+	}
+	if v := verdict.JudgeSpan(s); v.Entry {
+		row.Entry, row.Answered, row.Exhausted = true, v.Answered, v.Exhausted
 	}
 	row.PID, _ = s.Resource.Int("process.pid")
 	region := false

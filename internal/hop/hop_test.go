@@ -107,13 +107,29 @@ func TestWhichSpansAreHops(t *testing.T) {
 		{span.Span{Kind: span.KindClient}, true},
 		{span.Span{Kind: span.KindProducer}, true},
 		{span.Span{Kind: span.KindConsumer}, true},
-		{span.Span{Kind: span.KindInternal}, false},
-		{span.Span{Kind: span.KindUnspecified, Attrs: span.Attributes{"http.route": "/"}}, false},
-		{span.Span{Kind: span.KindInternal, Attrs: span.Attributes{budgetattr.StageKey: "rerank"}}, true},
+		{span.Span{Kind: span.KindInternal}, true},
+		{span.Span{Kind: span.KindInternal, Parent: span.ID{1}}, false},
+		{span.Span{Kind: span.KindUnspecified, Parent: span.ID{1}, Attrs: span.Attributes{"http.route": "/"}}, false},
+		{span.Span{Kind: span.KindInternal, Parent: span.ID{1}, Attrs: span.Attributes{budgetattr.StageKey: "rerank"}}, true},
 	} {
 		if got := Is(&c.span); got != c.want {
 			t.Errorf("%v %v: %v", c.span.Kind, c.span.Attrs, got)
 		}
+	}
+}
+
+func TestWhatAnEntrySaysByItself(t *testing.T) {
+	entry := span.Span{Kind: span.KindServer, Parent: span.ID{1}, End: 1_300_000_000, Attrs: span.Attributes{budgetattr.BudgetReceivedKey: 1.0}}
+	if row, _ := FromSpan(&entry); !row.Entry || !row.Answered || row.Exhausted {
+		t.Errorf("a late answer: %+v", row)
+	}
+	entry.Attrs[budgetattr.CancelCauseKey] = string(budgetattr.CauseLocalDeadline)
+	if row, _ := FromSpan(&entry); !row.Entry || row.Answered || !row.Exhausted {
+		t.Errorf("ended by its own deadline: %+v", row)
+	}
+	call := span.Span{Kind: span.KindClient, Parent: span.ID{1}}
+	if row, _ := FromSpan(&call); row.Entry || row.Answered || row.Exhausted {
+		t.Errorf("a call: %+v", row)
 	}
 }
 
