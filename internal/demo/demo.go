@@ -1,0 +1,108 @@
+// Package demo is a set of sample services that spend one time budget per request over real sockets, with faults that can
+// be switched on one by one, a load that makes traffic, and a sample history. Everything it sends says that it is a sample.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+)
+
+// Config says how to start the services.
+type Config struct {
+	// Spans takes the spans of every service. It is started and stopped by the demo.
+	Spans otlptrace.Client
+	// Faults decides and records faults; nil means none.
+	Faults *Injector
+	// Listen is the address of the edge and of the control endpoint; the other services take free ports on loopback.
+	Listen string
+	// Timing compresses time; the zero value is real time.
+	Timing Timing
+}
+
+// Demo is the running services.
+type Demo struct {
+	timing   Timing
+	faults   *Injector
+	spans    *sink
+	accounts *accounts
+	services []*service // callers first, the order in which they are closed
+	edge     *edge
+	client   *http.Client
+	idle     *http.Transport
+}
+
+// Start opens the database and starts the services. Close must be called.
+func Start(ctx context.Context, cfg Config) (*Demo, error) {
+	if cfg.Timing == (Timing{}) {
+		cfg.Timing = Timing{Work: 1, Limits: 1}
+	}
+	if cfg.Faults == nil {
+		cfg.Faults = NewInjector(nil, nil, nil)
+	}
+	if cfg.Listen == "" {
+		cfg.Listen = "127.0.0.1:0"
+	}
+	if err := cfg.Spans.Start(ctx); err != nil {
+		return nil, fmt.Errorf("span export: %w", err)
+	}
+	d := &Demo{timing: cfg.Timing, faults: cfg.Faults, spans: &sink{client: cfg.Spans}}
+	d.idle = &http.Transport{MaxIdleConnsPerHost: 256}
+	d.client = &http.Client{Transport: d.idle}
+	if err := d.start(ctx, cfg.Listen); err != nil {
+		_, closing := d.Close(ctx)
+		return nil, errors.Join(err, closing)
+	}
+	return d, nil
+}
+
+func (d *Demo) start(ctx context.Context, listen string) error {
+	var err error
+	if d.accounts, err = openAccounts(ctx); err != nil {
+		return err
+	}
+	for _, name := range []string{"edge", "retrieval", "validator", "rerank", "model", "account"} {
+		d.services = append(d.services, newService(name, d.timing, d.faults, d.spans))
+	}
+	front, retrieval, validator, rerank, model, account :=
+		d.services[0], d.services[1], d.services[2], d.services[3], d.services[4], d.services[5]
+	newAccount(account, d.accounts)
+	newModel(model)
+	newRerank(rerank)
+	newValidator(validator, account)
+	newRetrieval(retrieval, rerank)
+	d.edge = newEdge(front, account, retrieval, model, validator)
+	d.control(front.mux)
+	for n, s := range d.services {
+		address := "127.0.0.1:0"
+		if n == 0 {
+			address = listen
+		}
+		if err := s.listen(address); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// URL is where the edge listens.
+func (d *Demo) URL() string { return d.edge.url }
+
+// Close stops the services, callers first, flushes their spans and says what became of them.
+func (d *Demo) Close(ctx context.Context) (Counts, error) {
+	var errs []error
+	d.idle.CloseIdleConnections()
+	for _, s := range d.services {
+		errs = append(errs, s.close(ctx))
+	}
+	if d.accounts != nil {
+		errs = append(errs, d.accounts.close())
+	}
+	if err := d.spans.client.Stop(ctx); err != nil {
+		errs = append(errs, fmt.Errorf("span export: %w", err))
+	}
+	return d.spans.counts(), errors.Join(errs...)
+}

@@ -1,0 +1,160 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/laxity-dev/laxity/sdk/budgetattr"
+)
+
+// Load says how much traffic to make. Both bounds zero means until the context ends.
+type Load struct {
+	Rate        float64 // requests per second; 0 means as many as Concurrency allows
+	Requests    int
+	Duration    time.Duration
+	Concurrency int // requests under way at once; what comes on top waits
+	Seed        uint64
+}
+
+// Validate reports the first setting that makes no sense.
+func (l Load) Validate() error {
+	switch {
+	case l.Rate < 0 || l.Rate > 10_000:
+		return fmt.Errorf("rate %v is not between 0 and 10000 requests per second", l.Rate)
+	case l.Requests < 0 || l.Duration < 0:
+		return errors.New("requests and duration must not be negative")
+	case l.Concurrency < 1 || l.Concurrency > 10_000:
+		return fmt.Errorf("concurrency %d is not between 1 and 10000", l.Concurrency)
+	}
+	return nil
+}
+
+// Answers counts what clients got, by status; 0 stands for no answer.
+type Answers map[int]int
+
+// Load sends requests to the edge until one of its bounds is reached or the context ends, and waits for their answers.
+func (d *Demo) Load(ctx context.Context, l Load) (Answers, error) {
+	if err := l.Validate(); err != nil {
+		return nil, err
+	}
+	if l.Duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, l.Duration)
+		defer cancel()
+	}
+	var (
+		mu      sync.Mutex
+		answers = Answers{}
+		running sync.WaitGroup
+		slots   = make(chan struct{}, l.Concurrency)
+		rng     = rand.New(rand.NewPCG(l.Seed, 1))
+		begin   = time.Now()
+	)
+	for n := 0; l.Requests == 0 || n < l.Requests; n++ {
+		if l.Rate > 0 && work(ctx, time.Until(begin.Add(time.Duration(float64(n)/l.Rate*float64(time.Second))))) != nil {
+			break
+		}
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		client := d.nextClient(rng)
+		running.Go(func() {
+			defer func() { <-slots }()
+			// Requests under way are finished when the load ends, so that no client seems to leave.
+			status := client.send(context.WithoutCancel(ctx))
+			mu.Lock()
+			defer mu.Unlock()
+			answers[status]++
+		})
+	}
+	running.Wait()
+	return answers, nil
+}
+
+// client is one request as a client makes it.
+type client struct {
+	http    *http.Client
+	url     string
+	body    question
+	ask     time.Duration // 0: leave the budget to the edge
+	leave   time.Duration // 0: stay for the answer
+	patient time.Duration
+	request request
+}
+
+// nextClient draws route, budget and faults. A request with a fault goes down the whole chain.
+func (d *Demo) nextClient(rng *rand.Rand) client {
+	c := client{
+		http: d.client, patient: d.timing.limit(budgetAnswer) + 10*time.Second,
+		body:    question{Account: rng.IntN(accountCount), Text: "what changed in the last release?"},
+		request: request{number: rng.Uint64(), faults: d.faults.plan(rng)},
+	}
+	route, budget := routeAnswer, budgetAnswer
+	dice, asks := rng.Float64(), rng.Float64() < 0.5
+	if len(c.request.faults) == 0 {
+		switch {
+		case dice < 0.15:
+			route, budget = routeAccount, budgetAccount
+		case dice < 0.35:
+			route, budget = routeSearch, budgetSearch
+		case dice < 0.45:
+			route, budget = routeReport, budgetReport
+		}
+	}
+	c.url = d.edge.url + route
+	if asks {
+		c.ask = d.timing.limit(budget)
+	}
+	if slices.Contains(c.request.faults, TightBudget) {
+		c.ask = d.timing.work(typicalWork * 4 / 10)
+	}
+	if slices.Contains(c.request.faults, ClientLeaves) {
+		c.leave = d.timing.work(typicalWork / 2)
+	}
+	return c
+}
+
+// send returns the status of the answer, 0 if there was none.
+func (c client) send(ctx context.Context) int {
+	stay := c.patient
+	if c.leave > 0 {
+		stay = c.leave
+	}
+	ctx, cancel := context.WithTimeout(ctx, stay)
+	defer cancel()
+	body, err := json.Marshal(c.body)
+	if err != nil {
+		return 0
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
+	if err != nil {
+		return 0
+	}
+	req.Header.Set(planHeader, c.request.header())
+	if c.ask > 0 {
+		req.Header.Set(budgetattr.HeaderTimeout, strconv.FormatInt(c.ask.Milliseconds(), 10))
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return 0
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		return 0
+	}
+	return resp.StatusCode
+}

@@ -1,0 +1,32 @@
+package demo
+
+import "net/http"
+
+// validator checks an answer against what the account may see.
+type validator struct {
+	*service
+	account *service
+}
+
+func newValidator(s, account *service) {
+	v := &validator{s, account}
+	s.handle("/validate", s.timing.limit(inheritedBudget), v.validate)
+}
+
+func (s *validator) validate(w http.ResponseWriter, r *http.Request) {
+	var q question
+	if !readJSON(w, r, &q) {
+		return
+	}
+	ctx := r.Context()
+	if err := s.spend(ctx, stageValidate.name, stageValidate.median); err != nil {
+		fail(ctx, w, err)
+		return
+	}
+	var allowed account
+	if err := s.callStage(ctx, stagePolicy, s.account, "/policy", q, &allowed); err != nil {
+		fail(ctx, w, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, allowed)
+}
