@@ -70,6 +70,9 @@ func newRootCommand() *cobra.Command {
 	}
 	root.PersistentFlags().String("config", "", "settings file (default laxity.yaml in this folder, if there is one)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(newDemoCommand())
+	root.AddCommand(
+		newDemoCommand(),
+		newEngineCommand(),
+	)
 	return root
 }

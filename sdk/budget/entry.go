@@ -1,0 +1,525 @@
+package budget
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/laxity-dev/laxity/sdk/budgetattr"
+)
+
+// Arrival is what is known of a unit of work when it arrives. Middlewares and consumers fill it.
+type Arrival struct {
+	// Name is the name of the entry span, Kind its kind, Attributes what it starts with.
+	Name       string
+	Kind       trace.SpanKind
+	Attributes []attribute.KeyValue
+	// Ask is the remainder that the caller sent.
+	Ask Limit
+	// Source replaces the source of a budget granted as asked: envelope or regrant. Empty means caller.
+	Source budgetattr.Source
+	// Expiry is an instant after which the work is worthless, for example that of a permission. Zero means none.
+	Expiry time.Time
+	// Waited is time that the work waited in this process before it arrived here, EnvelopeWait time in a broker. The budget
+	// is already net of both.
+	Waited, EnvelopeWait time.Duration
+	// Attempt is the number of the attempt over all layers, from 1; zero means 1.
+	Attempt int
+	// ParentCause says why the work's context is cancelled, if it is: client_disconnect where a connection carries it.
+	// Empty means upstream_cancel.
+	ParentCause budgetattr.Cause
+}
+
+// Entry is one unit of work in the service: its budget, its entry span, and the hops open under it. It is safe for
+// concurrent use.
+type Entry struct {
+	edge    *Edge
+	arrival Arrival
+	grant   Grant
+	span    trace.Span
+	start   time.Time
+	scope   scope
+	ctx     entryContext
+	base    context.Context
+	cancel  context.CancelCauseFunc
+	release []func()
+
+	lifted    atomic.Bool
+	firstCall atomic.Int64 // nanoseconds from start to the first downstream call
+
+	mu          sync.Mutex
+	signal      signal
+	refusal     *ExhaustedError
+	governor    budgetattr.Governor
+	limit       time.Time
+	reachedAt   time.Time
+	queued      time.Duration
+	cleanup     cleanupTime
+	outcome     budgetattr.Outcome
+	degraded    []string
+	lateResults int
+	route       string
+	open        *hopState // the first of a list
+	ended       bool
+}
+
+type signal struct {
+	at    time.Time
+	cause budgetattr.Cause
+}
+
+// entryContext is the context of an entry: it answers for the scope without a further context.
+type entryContext struct {
+	context.Context
+	scope *scope
+}
+
+func (c *entryContext) Value(key any) any {
+	if key == (scopeKey{}) {
+		return c.scope
+	}
+	return c.Context.Value(key)
+}
+
+// Start grants a budget to work that arrived under ctx and starts its entry span. The returned context ends with the
+// budget, with ctx, or with [Entry.Cancel]. The entry is never nil and must be ended, also if the error says that the
+// work was refused; then it must not run.
+func (e *Edge) Start(ctx context.Context, a Arrival) (context.Context, *Entry, error) {
+	mode := e.control.Mode()
+	en := &Entry{edge: e, arrival: a, start: time.Now(), queued: a.Waited, governor: budgetattr.GovernedByDeadline}
+	ctx, en.span = e.tracer.Start(ctx, a.Name, trace.WithSpanKind(a.Kind), trace.WithAttributes(a.Attributes...))
+	en.base = ctx
+	var refusal *ExhaustedError
+	if mode != budgetattr.ModeOff {
+		mode, refusal = en.admit(mode)
+	}
+	en.scope = scope{edge: e, entry: en, limit: en.limit, governor: en.governor, mode: mode}
+	if !en.limit.IsZero() {
+		en.scope.held = en.limit.Add(-e.policy.Reserve)
+	}
+	en.derive(mode)
+	if refusal != nil && mode == budgetattr.ModeEnforce {
+		en.refusal = refusal
+		return &en.ctx, en, refusal
+	}
+	return &en.ctx, en, nil
+}
+
+// admit grants the budget and returns the mode of this request and why it should be refused, if it should. A rejection
+// that rests on the caller's value and is over the cap makes the request one that is only watched.
+func (en *Entry) admit(mode budgetattr.Mode) (budgetattr.Mode, *ExhaustedError) {
+	policy := &en.edge.policy
+	g := policy.Grant(en.arrival.Ask)
+	if g.Source == budgetattr.SourceCaller && en.arrival.Source != "" {
+		g.Source = en.arrival.Source
+	}
+	limit, bounded := g.Received.Get()
+	if bounded {
+		en.limit = en.start.Add(limit)
+	}
+	if d, ok := en.base.Deadline(); ok && (en.limit.IsZero() || d.Before(en.limit)) {
+		if !bounded {
+			g.Received, g.Source = LimitOf(d.Sub(en.start)), budgetattr.SourceCaller
+		}
+		en.limit = d
+	}
+	expiredAlready := false
+	if x := en.arrival.Expiry; !x.IsZero() {
+		x = en.start.Add(x.Sub(en.start))
+		if en.limit.IsZero() || x.Before(en.limit) {
+			en.limit, en.governor = x, budgetattr.GovernedByExpiry
+			expiredAlready = !x.After(en.start)
+		}
+	}
+	en.grant = g
+	refused := g.Source == budgetattr.SourceRefused
+	if en.arrival.Ask.set && mode == budgetattr.ModeEnforce && !en.edge.control.decide(en.start, refused) && refused {
+		mode = budgetattr.ModeShadow
+	}
+	var refusal *ExhaustedError
+	if refused || expiredAlready {
+		refusal = &ExhaustedError{
+			Cause: en.limitCause(en.governor), Refused: true, Allowance: max(en.arrival.Ask.amount, 0), Floor: policy.Min, HasRemaining: true,
+		}
+	}
+	if refused && mode == budgetattr.ModeShadow {
+		en.limit = en.start.Add(max(en.arrival.Ask.amount, 0))
+	}
+	return mode, refusal
+}
+
+// derive makes the context of the entry.
+func (en *Entry) derive(mode budgetattr.Mode) {
+	var inner context.Context
+	byLimit := CauseError(en.limitCause(en.governor))
+	if mode != budgetattr.ModeEnforce {
+		inner, en.cancel = context.WithCancelCause(en.base)
+	} else {
+		// Cut off from the base, whose end arrives through baseDone with its cause.
+		inner, en.cancel = context.WithCancelCause(context.WithoutCancel(en.base))
+		switch {
+		case en.limit.IsZero():
+		case en.edge.policy.Target == budgetattr.TargetFirstOutput:
+			// No deadline that children would inherit: it is lifted when the first output is out.
+			t := time.AfterFunc(time.Until(en.limit), func() { en.cancel(byLimit) })
+			en.release = append(en.release, func() { t.Stop() })
+		default:
+			var stop context.CancelFunc
+			inner, stop = context.WithDeadlineCause(inner, en.limit, byLimit)
+			en.release = append(en.release, stop)
+		}
+	}
+	stop := context.AfterFunc(en.base, en.baseDone)
+	en.release = append(en.release, func() { stop() })
+	en.ctx = entryContext{Context: inner, scope: &en.scope}
+}
+
+// limitCause is the cause of an end by the governing limit.
+func (en *Entry) limitCause(governor budgetattr.Governor) budgetattr.Cause {
+	if governor == budgetattr.GovernedByExpiry {
+		return budgetattr.CauseExpiry
+	}
+	switch en.grant.Source {
+	case budgetattr.SourceDefault, budgetattr.SourceClamped, budgetattr.SourceNone, budgetattr.SourceRaised:
+		return budgetattr.CauseLocalDeadline
+	}
+	return budgetattr.CauseUpstreamDeadline
+}
+
+func (en *Entry) baseDone() {
+	cause, known := causeOfError(context.Cause(en.base))
+	switch {
+	case known:
+	case errors.Is(en.base.Err(), context.DeadlineExceeded):
+		cause = budgetattr.CauseUpstreamDeadline
+	case en.arrival.ParentCause != "":
+		cause = en.arrival.ParentCause
+	default:
+		cause = budgetattr.CauseUpstreamCancel
+	}
+	en.Cancel(cause)
+}
+
+// Cancel ends the work of the entry for the given reason: shutdown, superseded, a client that left. The first signal wins,
+// except that a caller's wins over a timeout at the same time.
+func (en *Entry) Cancel(cause budgetattr.Cause) {
+	en.mu.Lock()
+	if en.signal.at.IsZero() {
+		en.signal = signal{at: time.Now(), cause: cause}
+	}
+	en.mu.Unlock()
+	en.cancel(CauseError(cause))
+}
+
+// signalled returns the first signal that came from outside the budget, also if its notice is still on the way.
+func (en *Entry) signalled() (signal, bool) {
+	en.mu.Lock()
+	s := en.signal
+	ended := en.ended
+	en.mu.Unlock()
+	if s.at.IsZero() && !ended && en.base.Err() != nil {
+		en.baseDone()
+		en.mu.Lock()
+		s = en.signal
+		en.mu.Unlock()
+	}
+	return s, !s.at.IsZero()
+}
+
+// FromContext returns the entry that ctx belongs to, or nil outside a request.
+func FromContext(ctx context.Context) *Entry {
+	if s := scopeFrom(ctx); s != nil {
+		return s.entry
+	}
+	return nil
+}
+
+// Span returns the entry span.
+func (en *Entry) Span() trace.Span { return en.span }
+
+// Grant returns what was granted.
+func (en *Entry) Grant() Grant { return en.grant }
+
+// Mode returns the mode of this request.
+func (en *Entry) Mode() budgetattr.Mode { return en.scope.mode }
+
+// SetRoute names the route, for metrics; it must be of bounded cardinality.
+func (en *Entry) SetRoute(route string) { en.update(func() { en.route = route }) }
+
+// update changes the entry unless it has ended; from then on its facts are read without the lock.
+func (en *Entry) update(change func()) {
+	en.mu.Lock()
+	defer en.mu.Unlock()
+	if !en.ended {
+		change()
+	}
+}
+
+// SetOutcome declares the final state. Without it, the error given to End and the cause of the context decide.
+func (en *Entry) SetOutcome(o budgetattr.Outcome) { en.update(func() { en.outcome = o }) }
+
+// AddQueueTime records time that the work waited locally for its turn.
+func (en *Entry) AddQueueTime(d time.Duration) {
+	en.update(func() { en.queued += max(d, 0) })
+}
+
+// Degrade records that the answer goes out without a stage, or with less than it should give.
+func (en *Entry) Degrade(stage string) {
+	en.update(func() {
+		if !slices.Contains(en.degraded, stage) {
+			en.degraded = append(en.degraded, stage)
+		}
+	})
+}
+
+// Degraded returns the degraded stages so far, in order.
+func (en *Entry) Degraded() []string {
+	en.mu.Lock()
+	defer en.mu.Unlock()
+	return slices.Clone(en.degraded)
+}
+
+// LateResult counts a result that was refused because its unit of work was closed.
+func (en *Entry) LateResult() {
+	en.update(func() { en.lateResults++ })
+	m := en.edge.metrics
+	m.lateResults.Add(en.base, 1, m.with(labels{}))
+}
+
+// Reached marks the moment at which the request reached a target; the margin is taken at the target of the policy, the
+// first time it is reached. If that is the first output, the deadline is lifted for what follows.
+func (en *Entry) Reached(target budgetattr.Target) {
+	if target != en.edge.policy.target() {
+		return
+	}
+	en.mu.Lock()
+	first := en.reachedAt.IsZero() && !en.ended
+	if first {
+		en.reachedAt = time.Now()
+	}
+	lift := first && target == budgetattr.TargetFirstOutput && en.ctx.Err() == nil
+	if lift {
+		en.lifted.Store(true)
+		for h := en.open; h != nil; h = h.next {
+			h.lift()
+		}
+		if en.scope.mode == budgetattr.ModeEnforce && !en.limit.IsZero() {
+			en.release[0]()
+		}
+	}
+	en.mu.Unlock()
+}
+
+// Reached marks the moment at which the request of ctx reached a target; see [Entry.Reached].
+func Reached(ctx context.Context, target budgetattr.Target) {
+	if en := FromContext(ctx); en != nil {
+		en.Reached(target)
+	}
+}
+
+func (en *Entry) governedByExpiry(at time.Time) {
+	en.update(func() {
+		if en.limit.IsZero() || at.Before(en.limit) {
+			en.limit, en.governor = at, budgetattr.GovernedByExpiry
+		}
+	})
+}
+
+// called notes the first downstream call.
+func (en *Entry) called(now time.Time) {
+	if en.firstCall.Load() == 0 {
+		en.firstCall.CompareAndSwap(0, max(int64(now.Sub(en.start)), 1))
+	}
+}
+
+// track adds an open hop; it reports false if the request is already over.
+func (en *Entry) track(h *hopState) bool {
+	en.mu.Lock()
+	defer en.mu.Unlock()
+	if en.ended {
+		return false
+	}
+	h.next = en.open
+	if h.next != nil {
+		h.next.prev = h
+	}
+	en.open = h
+	return true
+}
+
+// untrack removes a hop; it reports false if the request ended before the hop did.
+func (en *Entry) untrack(h *hopState) bool {
+	en.mu.Lock()
+	defer en.mu.Unlock()
+	if en.ended {
+		return false
+	}
+	if h.prev != nil {
+		h.prev.next = h.next
+	} else {
+		en.open = h.next
+	}
+	if h.next != nil {
+		h.next.prev = h.prev
+	}
+	h.prev, h.next = nil, nil
+	return true
+}
+
+// End closes the request: it records margin, outcome, cause and the hops still open, ends the span and releases the
+// context. Only the first call counts. A nil error means that the answer went out.
+func (en *Entry) End(err error) {
+	now := time.Now()
+	s, _ := en.signalled()
+	cause, ended := CauseOf(&en.ctx)
+	en.mu.Lock()
+	if en.ended {
+		en.mu.Unlock()
+		return
+	}
+	en.ended = true
+	var open []openHop
+	for h := en.open; h != nil; h = h.next {
+		open = append(open, h.left())
+	}
+	en.open = nil
+	en.mu.Unlock()
+	for _, stop := range en.release {
+		stop()
+	}
+	en.record(now, err, cause, ended, s, open)
+	en.span.End()
+	en.cancel(CauseError(budgetattr.CauseSuperseded))
+}
+
+// finalState derives the outcome. The caller owns the entry.
+func (en *Entry) finalState(err error, cause budgetattr.Cause, ended bool) (budgetattr.Outcome, budgetattr.Cause) {
+	if c, ok := causeOfError(err); ok && !ended {
+		cause = c
+	}
+	switch {
+	case en.refusal != nil:
+		return budgetattr.OutcomeRejected, en.refusal.Cause
+	case en.outcome != "":
+		return en.outcome, cause
+	case err == nil && len(en.degraded) > 0:
+		return budgetattr.OutcomeDegraded, cause
+	case err == nil:
+		return budgetattr.OutcomeDone, cause
+	case cause != "":
+		return budgetattr.OutcomeCancelled, cause
+	}
+	return budgetattr.OutcomeFailed, ""
+}
+
+func (en *Entry) record(now time.Time, err error, cause budgetattr.Cause, ended bool, s signal, open []openHop) {
+	outcome, cause := en.finalState(err, cause, ended)
+	reached := en.reachedAt
+	if reached.IsZero() {
+		reached = now
+	}
+	margin := en.limit.Sub(reached)
+	budgeted := !en.limit.IsZero()
+	after, post := en.afterSignal(now, cause, ended, s)
+	if en.span.IsRecording() {
+		en.setAttributes(outcome, cause, margin, budgeted, ended, after, post, len(open))
+		for _, o := range open {
+			en.span.AddEvent(budgetattr.EventOpenChild, trace.WithAttributes(o.attributes(cause)...))
+		}
+		switch {
+		case outcome == budgetattr.OutcomeCancelled && !isTime(cause):
+		case err != nil:
+			en.span.SetStatus(codes.Error, err.Error())
+		case !outcome.Answered():
+			en.span.SetStatus(codes.Error, string(outcome))
+		}
+	}
+	m, ctx := en.edge.metrics, en.base
+	byRoute := m.with(labels{route: en.route, outcome: outcome, mode: en.scope.mode})
+	m.requests.Add(ctx, 1, byRoute)
+	if budgeted && outcome.Answered() {
+		m.margin.Record(ctx, max(margin, 0).Seconds(), byRoute)
+		m.overrun.Record(ctx, max(-margin, 0).Seconds(), byRoute)
+	}
+	if en.refusal != nil {
+		m.refused.Add(ctx, 1, m.with(labels{route: en.route, mode: en.scope.mode}))
+	}
+	if ended {
+		m.cancelled(ctx, labels{route: en.route, cause: cause}, post, len(open) == 0)
+	}
+	for _, o := range open {
+		m.stillRunning.Add(ctx, 1, m.with(labels{stage: o.stage, peer: o.peer}))
+	}
+}
+
+// afterSignal returns when the cancellation signal fired, from the start, and how long the work went on after it, without
+// allowed clean-up.
+func (en *Entry) afterSignal(now time.Time, cause budgetattr.Cause, ended bool, s signal) (after, post time.Duration) {
+	if !ended {
+		return 0, 0
+	}
+	at := en.limit
+	if !isTime(cause) || at.IsZero() {
+		at = s.at
+	}
+	if at.IsZero() || at.After(now) {
+		at = now
+	}
+	return at.Sub(en.start), max(now.Sub(at)-en.cleanup.allowed(), 0)
+}
+
+func (en *Entry) setAttributes(outcome budgetattr.Outcome, cause budgetattr.Cause, margin time.Duration, budgeted, ended bool, after, post time.Duration, open int) {
+	kv := make([]attribute.KeyValue, 0, 24)
+	seconds := func(key string, d time.Duration) { kv = append(kv, attribute.Float64(key, d.Seconds())) }
+	text := func(key, v string) {
+		if v != "" {
+			kv = append(kv, attribute.String(key, v))
+		}
+	}
+	text(budgetattr.ModeKey, string(en.scope.mode))
+	text(budgetattr.ChannelKey, en.edge.policy.Channel)
+	text(budgetattr.BudgetSourceKey, string(en.grant.Source))
+	text(budgetattr.OutcomeKey, string(outcome))
+	if d, ok := en.grant.Requested.Get(); ok {
+		seconds(budgetattr.BudgetRequestedKey, d)
+	}
+	if d, ok := en.grant.Received.Get(); ok {
+		seconds(budgetattr.BudgetReceivedKey, d)
+	}
+	if budgeted {
+		text(budgetattr.GovernedByKey, string(en.governor))
+		seconds(budgetattr.MarginKey, margin)
+		kv = append(kv, attribute.Bool(budgetattr.LateKey, margin < 0 && outcome.Answered()))
+		if outcome.Answered() {
+			text(budgetattr.MarginAtKey, string(en.edge.policy.target()))
+		}
+	}
+	if en.queued > 0 {
+		seconds(budgetattr.QueueTimeKey, en.queued)
+	}
+	if en.arrival.EnvelopeWait > 0 {
+		seconds(budgetattr.EnvelopeWaitKey, en.arrival.EnvelopeWait)
+	}
+	if ns := en.firstCall.Load(); ns > 0 {
+		seconds(budgetattr.LocalBeforeFirstCallKey, time.Duration(ns))
+	}
+	text(budgetattr.CancelCauseKey, string(cause))
+	if ended {
+		seconds(budgetattr.CancelAfterKey, after)
+		kv = append(kv, attribute.Bool(budgetattr.CancelConfirmedKey, open == 0))
+		seconds(budgetattr.PostCancelTimeKey, post)
+	}
+	kv = append(kv, attribute.Int(budgetattr.OpenChildrenKey, open))
+	if en.lateResults > 0 {
+		kv = append(kv, attribute.Int(budgetattr.LateResultsKey, en.lateResults))
+	}
+	kv = en.cleanup.attributes(kv)
+	en.span.SetAttributes(kv...)
+}

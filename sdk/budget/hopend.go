@@ -1,0 +1,314 @@
+package budget
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/laxity-dev/laxity/sdk/budgetattr"
+)
+
+// lock returns the state, locked, or nil if the hop has ended.
+func (h Hop) lock() *hopState {
+	if h.s == nil {
+		return nil
+	}
+	h.s.mu.Lock()
+	if h.s.gen != h.gen {
+		h.s.mu.Unlock()
+		return nil
+	}
+	return h.s
+}
+
+// Allowance returns what the hop was allowed when it started, and false if nothing bounds it.
+func (h Hop) Allowance() (time.Duration, bool) {
+	s := h.lock()
+	if s == nil {
+		return 0, false
+	}
+	defer s.mu.Unlock()
+	return s.allowed.Amount, s.allowed.Bounded
+}
+
+// IsRecording reports whether the hop has a span that is recorded: what costs time to find out need not be found out
+// otherwise.
+func (h Hop) IsRecording() bool {
+	s := h.lock()
+	if s == nil {
+		return false
+	}
+	defer s.mu.Unlock()
+	return s.span != nil && s.span.IsRecording()
+}
+
+// SetAttributes adds attributes to the hop's span. The slice is not kept.
+func (h Hop) SetAttributes(kv ...attribute.KeyValue) {
+	if s := h.lock(); s != nil {
+		if s.span != nil {
+			s.attrs = append(s.attrs, kv...)
+		}
+		s.mu.Unlock()
+	}
+}
+
+// TimeoutPhase names the phase that a timeout of the hop falls in; the last one named before End counts.
+func (h Hop) TimeoutPhase(p budgetattr.Phase) {
+	if s := h.lock(); s != nil {
+		s.phase = p
+		s.mu.Unlock()
+	}
+}
+
+// Unconfirmed records that the hop returns without knowing whether the work it started has stopped.
+func (h Hop) Unconfirmed() {
+	if s := h.lock(); s != nil {
+		s.unsure = true
+		s.mu.Unlock()
+	}
+}
+
+// Cleanup is [Cleanup] for one hop: the time is recorded on the hop's span and is no post-cancel work. Call done before
+// End.
+func (h Hop) Cleanup(ctx context.Context) (cleanup context.Context, done func()) {
+	budget := DefaultCleanup
+	if s := h.lock(); s != nil {
+		budget = s.edge.policy.cleanup()
+		s.mu.Unlock()
+	}
+	return startCleanup(ctx, budget, func(spent, budget time.Duration) {
+		if s := h.lock(); s != nil {
+			s.cleanup.spent += spent
+			s.cleanup.budget += budget
+			s.mu.Unlock()
+		}
+	})
+}
+
+// Err tells the error of the hop's own end from that of the work: if the hop's context has ended it returns an
+// [*ExhaustedError] or [*CancelledError] that names stage, phase and what was left, otherwise err.
+func (h Hop) Err(err error) error {
+	s := h.lock()
+	if s == nil {
+		return err
+	}
+	ctx, limit := s.ctx, s.limit
+	e := &ExhaustedError{Stage: s.stage, Phase: s.phase, Binding: s.allowed.Binding, Allowance: s.allowed.Amount, Floor: s.allowed.Floor}
+	s.mu.Unlock()
+	cause, ended := CauseOf(ctx)
+	switch {
+	case err == nil || !ended:
+		return err
+	case !isTime(cause):
+		return CauseError(cause)
+	}
+	e.Cause = cause
+	if !limit.IsZero() {
+		e.Remaining, e.HasRemaining = time.Until(limit), true
+	}
+	return e
+}
+
+// End closes the hop: it records what was left and, if the context had ended, why, since when, and how long the work went
+// on. It releases the context. Only the first call counts; recording works on a context that is long dead. The hop's work
+// must have stopped, or [Hop.Unconfirmed] be called before.
+func (h Hop) End(err error) {
+	s := h.lock()
+	if s == nil {
+		return
+	}
+	now := time.Now()
+	s.gen++ // from here on the hop has ended for everyone else
+	s.mu.Unlock()
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	waited := true
+	if s.entry != nil {
+		waited = s.entry.untrack(s)
+	}
+	var cause budgetattr.Cause
+	ended := s.ctx.Err() != nil
+	if ended {
+		cause, _ = CauseOf(s.ctx)
+	}
+	s.measure(now, err, cause, ended, waited)
+	if s.cancel != nil {
+		s.cancel()
+	}
+	if s.give != nil {
+		s.give(context.Canceled)
+	}
+	s.recycle()
+}
+
+// measure records the end on span, metrics and estimator.
+func (h *hopState) measure(now time.Time, err error, cause budgetattr.Cause, ended, waited bool) {
+	after, post := h.afterSignal(now, cause, ended)
+	timedOut := ended && isTime(cause)
+	if e := h.edge.policy.Estimator; e != nil && (err == nil || timedOut) {
+		e.Observe(h.stage, h.cfg.peer, now.Sub(h.start), timedOut)
+	}
+	m := h.edge.metrics
+	if ended {
+		m.cancelled(h.ctx, labels{stage: h.stage, peer: h.cfg.peer, cause: cause}, post, !h.unsure)
+		if timedOut {
+			m.timeouts.Add(h.ctx, 1, m.with(labels{stage: h.stage, peer: h.cfg.peer, phase: h.timeoutPhase()}))
+		}
+	}
+	if !waited {
+		m.stillRunning.Add(h.ctx, -1, m.with(labels{stage: h.stage, peer: h.cfg.peer}))
+	}
+	if h.span == nil {
+		return
+	}
+	if h.span.IsRecording() {
+		left := h.before
+		if !h.limit.IsZero() {
+			left = h.limit.Sub(now)
+		}
+		h.attributes(left)
+		if ended {
+			h.attrs = append(h.attrs,
+				attribute.String(budgetattr.CancelCauseKey, string(cause)),
+				attribute.Float64(budgetattr.CancelAfterKey, after.Seconds()),
+				attribute.Bool(budgetattr.CancelConfirmedKey, !h.unsure),
+				attribute.Float64(budgetattr.PostCancelTimeKey, post.Seconds()))
+		}
+		if timedOut || h.phase != "" && err != nil {
+			h.attrs = append(h.attrs, attribute.String(budgetattr.TimeoutPhaseKey, string(h.timeoutPhase())))
+		}
+		h.attrs = h.cleanup.attributes(h.attrs)
+		if err != nil && (!ended || timedOut) {
+			h.attrs = append(h.attrs, attribute.String("error.type", errorType(err)))
+			h.span.SetStatus(codes.Error, err.Error())
+		}
+		h.span.SetAttributes(h.attrs...)
+	}
+	h.span.End()
+}
+
+func (h *hopState) timeoutPhase() budgetattr.Phase {
+	if h.phase == "" {
+		return budgetattr.PhaseTotal
+	}
+	return h.phase
+}
+
+// afterSignal returns when the cancellation signal fired, from the start of the hop, and how long the work went on after
+// it, without allowed clean-up.
+func (h *hopState) afterSignal(now time.Time, cause budgetattr.Cause, ended bool) (after, post time.Duration) {
+	if !ended {
+		return 0, 0
+	}
+	at := now
+	if isTime(cause) {
+		// The hop's own end, or that of a context above or below with a nearer deadline.
+		if !h.end.IsZero() {
+			at = h.end
+		}
+		if d, ok := h.ctx.Deadline(); ok && d.Before(at) {
+			at = d
+		}
+	} else if h.entry != nil {
+		if s, ok := h.entry.signalled(); ok {
+			at = s.at
+		}
+	}
+	if at.After(now) {
+		at = now
+	}
+	if at.Before(h.start) {
+		at = h.start
+	}
+	return at.Sub(h.start), max(now.Sub(at)-h.cleanup.allowed(), 0)
+}
+
+// attributes appends the terms of the hop.
+func (h *hopState) attributes(left time.Duration) {
+	t := &h.cfg.terms
+	kv := append(h.attrs, attribute.String(budgetattr.StageKey, h.stage),
+		attribute.String(budgetattr.DecisionKey, string(h.decision())))
+	if !h.limit.IsZero() {
+		kv = append(kv, attribute.Float64(budgetattr.RemainingBeforeKey, h.before.Seconds()),
+			attribute.Float64(budgetattr.RemainingAfterKey, left.Seconds()))
+	}
+	if h.allowed.Bounded {
+		kv = append(kv, attribute.Float64(budgetattr.AllowanceKey, h.allowed.Amount.Seconds()),
+			attribute.String(budgetattr.BindingKey, string(h.allowed.Binding)))
+	}
+	if h.allowed.Reserve > 0 {
+		kv = append(kv, attribute.Float64(budgetattr.ReserveKey, h.allowed.Reserve.Seconds()))
+	}
+	if d, ok := t.Cap.Get(); ok {
+		kv = append(kv, attribute.Float64(budgetattr.CapKey, d.Seconds()))
+	}
+	if d, ok := t.Observed.Get(); ok {
+		kv = append(kv, attribute.Float64(budgetattr.ObservedLimitKey, d.Seconds()))
+	}
+	if h.allowed.Floor > 0 {
+		kv = append(kv, attribute.Float64(budgetattr.MinUsefulKey, h.allowed.Floor.Seconds()))
+	}
+	if h.cfg.peer != "" {
+		kv = append(kv, attribute.String(budgetattr.LabelPeer, h.cfg.peer))
+	}
+	if h.cfg.optional {
+		kv = append(kv, attribute.Bool(budgetattr.StageOptionalKey, true))
+	}
+	if h.cfg.attempt > 0 {
+		kv = append(kv, attribute.Int(budgetattr.AttemptKey, h.cfg.attempt), attribute.String(budgetattr.AttemptLayerKey, h.cfg.layer))
+	}
+	if h.cfg.backoff > 0 {
+		kv = append(kv, attribute.Float64(budgetattr.BackoffKey, h.cfg.backoff.Seconds()))
+	}
+	if h.detach != "" {
+		kv = append(kv, attribute.String(budgetattr.DetachedIDKey, h.detach))
+	}
+	if h.mode != budgetattr.ModeEnforce {
+		kv = append(kv, attribute.String(budgetattr.ModeKey, string(h.mode)))
+	}
+	h.attrs = kv
+}
+
+// openHop names a hop that ran on when its request was over.
+type openHop struct {
+	id          trace.SpanID
+	stage, peer string
+}
+
+// left describes the hop. The caller holds the entry's lock, under which the hop cannot leave the list.
+func (h *hopState) left() openHop {
+	o := openHop{stage: h.stage, peer: h.cfg.peer}
+	if h.span != nil {
+		o.id = h.span.SpanContext().SpanID()
+	}
+	return o
+}
+
+func (o openHop) attributes(cause budgetattr.Cause) []attribute.KeyValue {
+	kv := []attribute.KeyValue{attribute.String(budgetattr.OpenChildStageKey, o.stage)}
+	if o.id.IsValid() {
+		kv = append(kv, attribute.String(budgetattr.OpenChildSpanIDKey, o.id.String()))
+	}
+	if o.peer != "" {
+		kv = append(kv, attribute.String(budgetattr.OpenChildPeerKey, o.peer))
+	}
+	if cause != "" {
+		kv = append(kv, attribute.String(budgetattr.OpenChildCauseKey, string(cause)))
+	}
+	return kv
+}
+
+// errorType is the low-cardinality name of an error, as error.type wants it.
+func errorType(err error) string {
+	var timeout interface{ Timeout() bool }
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return "timeout"
+	}
+	return fmt.Sprintf("%T", err)
+}

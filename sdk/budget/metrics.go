@@ -1,0 +1,107 @@
+package budget
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/laxity-dev/laxity/sdk/budgetattr"
+)
+
+// instruments are the sdk's own metrics, which no sampling thins. An instrument that cannot be made counts nothing.
+type instruments struct {
+	margin, overrun, postCancel                           metric.Float64Histogram
+	requests, refused, cancellations, confirmed, timeouts metric.Int64Counter
+	attempts, lateResults                                 metric.Int64Counter
+	stillRunning                                          metric.Int64UpDownCounter
+
+	// sets keeps the label set of every combination seen: labels are bounded, and building a set costs more than counting.
+	sets  sync.Map // labels -> metric.MeasurementOption
+	count struct {
+		sync.Mutex
+		n int
+	}
+}
+
+// maxLabels bounds the number of label combinations; those beyond it lose their route and peer.
+const maxLabels = 2000
+
+type labels struct {
+	route, stage, peer string
+	outcome            budgetattr.Outcome
+	cause              budgetattr.Cause
+	phase              budgetattr.Phase
+	layer              string
+	mode               budgetattr.Mode
+}
+
+func newInstruments(m metric.Meter) *instruments {
+	// The API returns a working no-op beside every error.
+	histogram := func(name, what string) metric.Float64Histogram {
+		h, _ := m.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(what),
+			metric.WithExplicitBucketBoundaries(0, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60))
+		return h
+	}
+	counter := func(name, unit, what string) metric.Int64Counter {
+		c, _ := m.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(what))
+		return c
+	}
+	running, _ := m.Int64UpDownCounter(budgetattr.MetricStillRunning, metric.WithUnit("{hop}"),
+		metric.WithDescription("hops that run though their request is over"))
+	return &instruments{
+		margin:        histogram(budgetattr.MetricMargin, "budget left when the answer reached its target, zero if late"),
+		overrun:       histogram(budgetattr.MetricOverrun, "time by which the answer was late, zero if in time"),
+		postCancel:    histogram(budgetattr.MetricPostCancelTime, "time worked after the cancellation signal"),
+		requests:      counter(budgetattr.MetricRequests, "{request}", "requests by outcome"),
+		refused:       counter(budgetattr.MetricRefused, "{hop}", "work not started for lack of time"),
+		cancellations: counter(budgetattr.MetricCancellations, "{cancellation}", "cancellations by cause"),
+		confirmed:     counter(budgetattr.MetricCancellationsConfirmed, "{cancellation}", "cancellations whose work was seen to stop"),
+		timeouts:      counter(budgetattr.MetricTimeouts, "{timeout}", "timeouts by phase"),
+		attempts:      counter(budgetattr.MetricAttempts, "{attempt}", "attempts by layer"),
+		lateResults:   counter(budgetattr.MetricLateResults, "{result}", "results refused because their unit was closed"),
+		stillRunning:  running,
+	}
+}
+
+// with returns the measurement option for the labels.
+func (i *instruments) with(l labels) metric.MeasurementOption {
+	if o, ok := i.sets.Load(l); ok {
+		return o.(metric.MeasurementOption)
+	}
+	i.count.Lock()
+	full := i.count.n >= maxLabels
+	if !full {
+		i.count.n++
+	}
+	i.count.Unlock()
+	if full {
+		l.route, l.stage, l.peer = "other", "other", ""
+	}
+	var kv []attribute.KeyValue
+	for _, p := range [...]struct{ key, value string }{
+		{budgetattr.LabelRoute, l.route}, {budgetattr.LabelStage, l.stage}, {budgetattr.LabelPeer, l.peer},
+		{budgetattr.LabelOutcome, string(l.outcome)}, {budgetattr.LabelCause, string(l.cause)},
+		{budgetattr.LabelPhase, string(l.phase)}, {budgetattr.LabelLayer, l.layer}, {budgetattr.LabelMode, string(l.mode)},
+	} {
+		if p.value != "" {
+			kv = append(kv, attribute.String(p.key, p.value))
+		}
+	}
+	o := metric.WithAttributeSet(attribute.NewSet(kv...))
+	if !full {
+		i.sets.Store(l, o)
+	}
+	return o
+}
+
+func (i *instruments) cancelled(ctx context.Context, l labels, after time.Duration, confirmed bool) {
+	o := i.with(l)
+	i.cancellations.Add(ctx, 1, o)
+	if confirmed {
+		i.confirmed.Add(ctx, 1, o)
+		i.postCancel.Record(ctx, after.Seconds(), o)
+	}
+}

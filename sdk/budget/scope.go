@@ -1,0 +1,123 @@
+package budget
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/laxity-dev/laxity/sdk/budgetattr"
+)
+
+type scopeKey struct{}
+
+// scope is what a context knows of the budget beyond its own deadline. It is immutable.
+type scope struct {
+	edge  *Edge
+	entry *Entry // nil outside a request and in detached work
+	// limit is the governing limit; zero if there is none. held is the instant by which hops must end, limit less the
+	// policy's reserve.
+	limit, held time.Time
+	governor    budgetattr.Governor
+	mode        budgetattr.Mode
+	attempt     *attempt
+	detached    string
+}
+
+// scopeFrom returns the scope of ctx, or nil.
+func scopeFrom(ctx context.Context) *scope {
+	s, _ := ctx.Value(scopeKey{}).(*scope)
+	return s
+}
+
+// outside is the scope of contexts that no edge has touched. It uses the global telemetry providers, which delegate to
+// whatever is installed later.
+var outside = sync.OnceValue(func() *scope {
+	return &scope{edge: NewEdge(Policy{}), mode: budgetattr.ModeEnforce}
+})
+
+// bounds returns the governing limit of ctx and the instant by which hops under it must end; zero if there is none. A
+// limit that a target has lifted counts no more.
+func (s *scope) bounds(ctx context.Context) (limit, held time.Time) {
+	if s.entry == nil || !s.entry.lifted.Load() {
+		limit, held = s.limit, s.held
+	}
+	if d, ok := ctx.Deadline(); ok {
+		if limit.IsZero() || d.Before(limit) {
+			limit = d
+		}
+		if held.IsZero() || d.Before(held) {
+			held = d
+		}
+	}
+	return limit, held
+}
+
+// Remaining returns the time to the governing limit of ctx, negative once it has passed, and false if there is none.
+func Remaining(ctx context.Context) (time.Duration, bool) {
+	s := scopeFrom(ctx)
+	if s == nil {
+		s = outside()
+	}
+	limit, _ := s.bounds(ctx)
+	if limit.IsZero() {
+		return 0, false
+	}
+	return time.Until(limit), true
+}
+
+// Expire returns a context that ends at the given instant at the latest: the data, quote, session or permission that the
+// work rests on holds no longer. An instant after the present limit changes nothing. The entry span records that the expiry
+// governed. The caller calls cancel when the work is over.
+func Expire(ctx context.Context, at time.Time) (context.Context, context.CancelFunc) {
+	s := scopeFrom(ctx)
+	if s == nil {
+		s = outside()
+	}
+	// An instant without monotonic clock is measured once; from here on the wall clock changes nothing.
+	now := time.Now()
+	at = now.Add(at.Sub(now))
+	limit, held := s.bounds(ctx)
+	if !limit.IsZero() && !at.Before(limit) || s.mode == budgetattr.ModeOff {
+		return context.WithCancel(ctx)
+	}
+	child := *s
+	child.limit, child.governor = at, budgetattr.GovernedByExpiry
+	child.held = at.Add(held.Sub(limit))
+	if s.entry != nil {
+		s.entry.governedByExpiry(at)
+	}
+	ctx = context.WithValue(ctx, scopeKey{}, &child)
+	if s.mode == budgetattr.ModeShadow {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadlineCause(ctx, at, expired)
+}
+
+// Detach returns a context for work that is declared to outlive its caller under a durable id. It keeps the values of ctx
+// and neither its deadline nor its cancellation; give it a deadline of its own. Its hops carry the id and never count as
+// left over by the request.
+func Detach(ctx context.Context, id string) context.Context {
+	s := scopeFrom(ctx)
+	if s == nil {
+		s = outside()
+	}
+	child := &scope{edge: s.edge, mode: s.mode, detached: id}
+	return context.WithValue(context.WithoutCancel(ctx), scopeKey{}, child)
+}
+
+// Soft returns a context that ends lead before the governing limit of ctx, so that work can wrap up before the hard stop
+// comes. Without a limit it ends with ctx. Watch its Done channel; run the work itself under ctx. The caller calls cancel.
+func Soft(ctx context.Context, lead time.Duration) (context.Context, context.CancelFunc) {
+	if left, ok := Remaining(ctx); ok {
+		return context.WithDeadlineCause(ctx, time.Now().Add(left-max(lead, 0)), errSoft)
+	}
+	return context.WithCancel(ctx)
+}
+
+type softError struct{}
+
+func (softError) Error() string   { return "soft signal: the budget ends soon" }
+func (softError) Timeout() bool   { return true }
+func (softError) Temporary() bool { return false }
+
+var errSoft error = softError{}
