@@ -73,6 +73,8 @@ func newRootCommand() *cobra.Command {
 	root.AddCommand(
 		newDemoCommand(),
 		newEngineCommand(),
+		newExplainCommand(),
+		newImportCommand(),
 	)
 	return root
 }

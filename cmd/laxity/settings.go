@@ -37,8 +37,14 @@ func applySettings(cmd *cobra.Command) error {
 			return
 		}
 		if value, ok := file[f.Name]; ok {
-			if err := cmd.Flags().Set(f.Name, fmt.Sprint(value)); err != nil {
-				errs = append(errs, fmt.Errorf("settings file, key %s: %w", f.Name, err))
+			values, ok := value.([]any)
+			if !ok {
+				values = []any{value}
+			}
+			for _, v := range values { // a list is a flag given several times
+				if err := cmd.Flags().Set(f.Name, fmt.Sprint(v)); err != nil {
+					errs = append(errs, fmt.Errorf("settings file, key %s: %w", f.Name, err))
+				}
 			}
 		}
 	})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/internal/tracefile/tracetest"
+	"github.com/laxity-dev/laxity/internal/verdict"
 )
 
 // facts is what the collection's README counts for one row, which may stand for several files.
@@ -76,11 +77,11 @@ func TestCollection(t *testing.T) {
 func (f *facts) add(file *File, services map[string]bool) {
 	f.traces += file.Traces
 	f.spans += file.Spans - file.Split
-	for _, trace := range Traces(file.Resources) {
+	for _, spans := range verdict.Group(Spans(file.Resources)) {
 		byID := map[span.ID]*span.Span{}
 		children := map[span.ID]int{}
-		for i := range trace.Spans {
-			sp := &trace.Spans[i]
+		for i := range spans {
+			sp := &spans[i]
 			services[sp.Service] = true
 			byID[sp.ID] = sp
 			if _, err := hex.DecodeString(sp.Attrs.String(OriginalSpanIDKey)); err == nil && sp.Attrs.Has(OriginalSpanIDKey) && file.Split == 0 {
@@ -90,8 +91,8 @@ func (f *facts) add(file *File, services map[string]bool) {
 				f.errors++
 			}
 		}
-		for i := range trace.Spans {
-			f.addSpan(&trace.Spans[i], byID, children)
+		for i := range spans {
+			f.addSpan(&spans[i], byID, children)
 		}
 		for _, n := range children {
 			f.most = max(f.most, n)

@@ -8,11 +8,27 @@ import (
 
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"github.com/laxity-dev/laxity/internal/span"
 )
 
 // traceID turns an id of any spelling into 16 bytes: hex with or without 0x, of up to 32 digits; base64 of the 16 bytes
 // with padding; anything else is mapped by hash, and original is then the text it had. nil means none.
 func traceID(text string) (id []byte, original string) { return parseID(text, 16, "trace") }
+
+// TraceID reads a trace id in any spelling that a file may use; ok is false for none.
+func TraceID(text string) (id span.TraceID, ok bool) {
+	b, _ := traceID(text)
+	ok = copy(id[:], b) > 0
+	return id, ok
+}
+
+// SpanID does the same for a span.
+func SpanID(text string) (id span.ID, ok bool) {
+	b, _ := spanID(text)
+	ok = copy(id[:], b) > 0
+	return id, ok
+}
 
 // spanID does the same for 8 bytes.
 func spanID(text string) (id []byte, original string) { return parseID(text, 8, "span") }

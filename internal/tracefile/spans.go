@@ -10,28 +10,6 @@ import (
 	"github.com/laxity-dev/laxity/internal/span"
 )
 
-// Trace is the spans of one trace in the order of the file.
-type Trace struct {
-	ID    span.TraceID
-	Spans []span.Span
-}
-
-// Traces returns the spans as plain values, grouped by trace, in order of first appearance.
-func Traces(resources []*tracepb.ResourceSpans) []Trace {
-	var traces []Trace
-	index := map[span.TraceID]int{}
-	for _, sp := range Spans(resources) {
-		i, ok := index[sp.Trace]
-		if !ok {
-			i = len(traces)
-			index[sp.Trace] = i
-			traces = append(traces, Trace{ID: sp.Trace})
-		}
-		traces[i].Spans = append(traces[i].Spans, sp)
-	}
-	return traces
-}
-
 // Spans returns the spans as plain values. Spans of one resource share its attributes, which must not be changed.
 func Spans(resources []*tracepb.ResourceSpans) []span.Span {
 	var spans []span.Span

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/laxity-dev/laxity/internal/classify"
+	"github.com/laxity-dev/laxity/internal/render"
+	"github.com/laxity-dev/laxity/internal/span"
+	"github.com/laxity-dev/laxity/internal/tracefile"
+	"github.com/laxity-dev/laxity/internal/verdict"
+)
+
+const statementWidth = 80
+
+type explainFlags struct {
+	output     string
+	entry      string
+	budgetFrom []string
+	limits     []string
+	csvMap     string
+}
+
+func newExplainCommand() *cobra.Command {
+	var flags explainFlags
+	cmd := &cobra.Command{
+		Use:   "explain FILE [TRACE_ID]",
+		Short: "Say where the time of a recorded trace went, straight from a file, without any server",
+		Long: `Reads a file of traces in any known format (see 'laxity import --help'), judges each trace by its spans and says where
+the time went, what was left, and who worked for nobody. A file of several traces gives a list, worst first.`,
+		Example: `  laxity explain slow-request.json
+  laxity explain traces.json.gz 0af7651916cd43dd8448eb211c80319c -o md > incident.md
+  laxity explain yelp.json --budget-from request_budget=ms
+  laxity explain spans.csv --limit frontend,adservice=1s`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 1 || len(args) > 2 {
+				return &usageError{errors.New("explain takes a file, and the id of a trace if the file holds several; see 'laxity explain --help'")}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id := ""
+			if len(args) == 2 {
+				id = args[1]
+			}
+			return explain(cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], id, flags)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&flags.output, "output", "o", "text", "text, json or md (the incident record of one trace)")
+	f.StringVar(&flags.entry, "entry", "", "id of the span to draw the account for, instead of the topmost entry with a budget")
+	f.StringArrayVar(&flags.budgetFrom, "budget-from", nil, "`ATTRIBUTE=UNIT`: an attribute of another system that carries a budget, in s, ms, us or ns; may be repeated")
+	f.StringArrayVar(&flags.limits, "limit", nil, "`[CALLER,]PEER[,OPERATION]=DURATION`: a timeout that is configured although no span records it; may be repeated")
+	f.StringVar(&flags.csvMap, "csv-map", "", "columns of a CSV file, as `trace=COLUMN,span=COLUMN,start=COLUMN:UNIT,…`; default from its header")
+	return cmd
+}
+
+func explain(out, notes io.Writer, path, id string, flags explainFlags) error {
+	opts, config, columns, err := explainOptions(flags)
+	if err != nil {
+		return &usageError{err}
+	}
+	if id != "" {
+		if _, err := os.Stat(id); err == nil {
+			return &usageError{fmt.Errorf("explain reads one file, and %s is another; the second argument is the id of a trace", id)}
+		}
+	}
+	file, err := tracefile.ReadFile(path, tracefile.Options{Columns: columns})
+	if err != nil {
+		return fileError(path, err)
+	}
+	noteRefusals(notes, path, &file.Summary)
+	spans := tracefile.Spans(file.Resources)
+	for i := range spans {
+		classify.Annotate(&spans[i], config)
+	}
+	groups := verdict.Group(spans)
+	if id != "" {
+		if groups, err = chooseTrace(groups, id); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	if len(groups) == 0 {
+		return fmt.Errorf("%s: no trace in it could be read", path)
+	}
+	if !opts.Entry.IsZero() {
+		if groups = withEntry(groups, opts.Entry); len(groups) == 0 {
+			return fmt.Errorf("%s: no span %s in it", path, flags.entry)
+		}
+	}
+	statements := make([]*verdict.Statement, len(groups))
+	for i, group := range groups {
+		statements[i] = verdict.Judge(group, opts)
+	}
+	return writeStatements(out, path, statements, flags.output)
+}
+
+func explainOptions(flags explainFlags) (opts verdict.Options, config classify.Config, columns *tracefile.Columns, err error) {
+	switch flags.output {
+	case "text", "json", "md":
+	default:
+		return opts, config, nil, fmt.Errorf("-o %s: want text, json or md", flags.output)
+	}
+	if flags.entry != "" {
+		entry, ok := tracefile.SpanID(flags.entry)
+		if !ok {
+			return opts, config, nil, fmt.Errorf("--entry %s: no span id", flags.entry)
+		}
+		opts.Entry = entry
+	}
+	for _, text := range flags.budgetFrom {
+		attribute, unit, ok := cutLast(text, "=")
+		if !ok {
+			return opts, config, nil, fmt.Errorf("--budget-from %s: want ATTRIBUTE=UNIT, such as request_budget=ms", text)
+		}
+		config.BudgetFrom = append(config.BudgetFrom, classify.BudgetFrom{Attribute: attribute, Unit: unit})
+	}
+	if err := config.Validate(); err != nil {
+		return opts, config, nil, fmt.Errorf("--budget-from: %w", err)
+	}
+	if opts.Limits, err = parseLimits(flags.limits); err != nil {
+		return opts, config, nil, err
+	}
+	if flags.csvMap != "" {
+		columns, err = tracefile.ParseColumns(flags.csvMap)
+	}
+	return opts, config, columns, err
+}
+
+// parseLimits reads PEER=DURATION, CALLER,PEER=DURATION and CALLER,PEER,OPERATION=DURATION; what is empty matches any.
+func parseLimits(texts []string) (map[verdict.Edge]time.Duration, error) {
+	limits := map[verdict.Edge]time.Duration{}
+	for _, text := range texts {
+		place, length, ok := cutLast(text, "=")
+		limit, err := time.ParseDuration(length)
+		if !ok || err != nil || limit <= 0 {
+			return nil, fmt.Errorf("--limit %s: want [CALLER,]PEER[,OPERATION]=DURATION, such as frontend,adservice=1s", text)
+		}
+		var edge verdict.Edge
+		switch parts := strings.SplitN(place, ",", 3); len(parts) {
+		case 1:
+			edge.Peer = parts[0]
+		case 2:
+			edge.Caller, edge.Peer = parts[0], parts[1]
+		default:
+			edge.Caller, edge.Peer, edge.Operation = parts[0], parts[1], parts[2]
+		}
+		limits[edge] = limit
+	}
+	return limits, nil
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+// chooseTrace finds a trace by its id in any spelling, or by the unambiguous beginning of it.
+func chooseTrace(groups [][]span.Span, text string) ([][]span.Span, error) {
+	if id, ok := tracefile.TraceID(text); ok {
+		for _, group := range groups {
+			if group[0].Trace == id {
+				return [][]span.Span{group}, nil
+			}
+		}
+	}
+	var found [][]span.Span
+	for _, group := range groups {
+		if strings.HasPrefix(group[0].Trace.String(), strings.ToLower(text)) {
+			found = append(found, group)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("no trace %s among its %d; without an id the list of them is shown", text, len(groups))
+	case 1:
+		return found, nil
+	}
+	return nil, fmt.Errorf("%d traces begin with %s; give more digits", len(found), text)
+}
+
+func withEntry(groups [][]span.Span, entry span.ID) [][]span.Span {
+	for _, group := range groups {
+		for i := range group {
+			if group[i].ID == entry {
+				return [][]span.Span{group}
+			}
+		}
+	}
+	return nil
+}
+
+func writeStatements(out io.Writer, path string, statements []*verdict.Statement, output string) error {
+	switch {
+	case output == "json":
+		enc := json.NewEncoder(out)
+		enc.SetIndent("", "  ")
+		enc.SetEscapeHTML(false)
+		if len(statements) == 1 {
+			return enc.Encode(statements[0])
+		}
+		return enc.Encode(statements)
+	case len(statements) == 1 && output == "md":
+		return render.Markdown(out, statements[0])
+	case len(statements) == 1:
+		return render.Text(out, statements[0], statementWidth)
+	case output == "md":
+		return fmt.Errorf("%s holds %d traces, an incident record tells of one: name it, as in 'laxity explain %s %s -o md'",
+			path, len(statements), path, statements[0].TraceID)
+	}
+	if err := render.List(out, statements, statementWidth); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "\n%d traces. One of them: laxity explain %s TRACE_ID\n", len(statements), path)
+	return err
+}
+
+const shownRefusals = 10
+
+// noteRefusals tells beside the answer what could not be read.
+func noteRefusals(w io.Writer, path string, s *tracefile.Summary) {
+	if s.Refused == 0 {
+		return
+	}
+	fmt.Fprintf(w, "laxity: %s: %d records could not be read and are missing in what follows\n", path, s.Refused)
+	writeRefusals(w, s, shownRefusals)
+}
+
+func writeRefusals(w io.Writer, s *tracefile.Summary, most int) {
+	for i, r := range s.Refusals {
+		if i == most {
+			break
+		}
+		fmt.Fprintf(w, "  %s\n", r)
+	}
+	if s.Refused > most {
+		fmt.Fprintf(w, "  … and %d more\n", s.Refused-most)
+	}
+}
+
+func fileError(path string, err error) error {
+	if errors.Is(err, tracefile.ErrFormat) {
+		return fmt.Errorf("%s: %w\nKnown are OTLP, Jaeger and Zipkin files, what SDKs print, rows of otel_traces and CSV: see docs/import.md", path, err)
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
