@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS quarantine
     parent_span_id FixedString(8),
     start_ns UInt64,
     end_ns UInt64,
-    span String CODEC(ZSTD(3)) COMMENT 'the span as OTLP JSON, cut at 64 KiB'
+    span String COMMENT 'the span as OTLP JSON, cut at 64 KiB' CODEC(ZSTD(3))
 )
 ENGINE = MergeTree
 PARTITION BY toYYYYMM(ingested_at)
