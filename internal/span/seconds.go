@@ -82,3 +82,45 @@ func (s *Seconds) UnmarshalJSON(data []byte) error {
 	*s = Seconds(n)
 	return nil
 }
+
+// Human returns the length of time as people read it: seconds, milliseconds or microseconds, at most four digits of detail.
+func (s Seconds) Human() string {
+	n, sign := uint64(s), ""
+	if s < 0 {
+		n, sign = -n, "-"
+	}
+	switch {
+	case n >= 100e9-5e7:
+		return sign + decimals(n, 1e9, 1) + " s"
+	case n >= 1e9-5e5:
+		return sign + decimals(n, 1e9, 3) + " s"
+	case n >= 1e6-500:
+		return sign + decimals(n, 1e6, 1) + " ms"
+	case n >= 500:
+		return sign + decimals(n, 1e3, 0) + " µs"
+	case n > 0:
+		return sign + strconv.FormatUint(n, 10) + " ns"
+	}
+	return "0 s"
+}
+
+// decimals writes n in so large a unit with at most so many decimals, rounded half up, without trailing zeros.
+func decimals(n, unit uint64, places int) string {
+	step := unit
+	for range places {
+		step /= 10
+	}
+	n = (n + step/2) / step
+	text := strconv.FormatUint(n, 10)
+	if places == 0 {
+		return text
+	}
+	for len(text) <= places {
+		text = "0" + text
+	}
+	whole, fraction := text[:len(text)-places], strings.TrimRight(text[len(text)-places:], "0")
+	if fraction == "" {
+		return whole
+	}
+	return whole + "." + fraction
+}

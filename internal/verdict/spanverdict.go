@@ -43,8 +43,8 @@ type SpanVerdict struct {
 	HasPostCancel bool
 	PostCancel    time.Duration
 
-	// Inferred names the rules that derived a fact here; empty if all was recorded.
-	Inferred []string
+	// Which facts were derived here or earlier (by the processor), not recorded by the service.
+	MarginInferred, OutcomeInferred, PostCancelInferred bool
 }
 
 // JudgeSpan judges one span by its own facts: what the sdk recorded, else what follows from its duration and status.
@@ -68,9 +68,10 @@ func (v *SpanVerdict) judgeMargin(s *span.Span) {
 		v.Target = budgetattr.TargetComplete
 	}
 	v.Margin, v.HasMargin = s.Attrs.Seconds(budgetattr.MarginKey)
+	v.MarginInferred = v.HasMargin && s.InferredBy(InferredMargin)
 	if !v.HasMargin && v.HasBudget && s.Attrs.String(budgetattr.GovernedByKey) != string(budgetattr.GovernedByExpiry) {
 		v.Margin, v.HasMargin = v.Received-elapsedToTarget(s, v.Target), true
-		v.Inferred = append(v.Inferred, InferredMargin)
+		v.MarginInferred = true
 	}
 	if !v.HasBudget {
 		return
@@ -109,6 +110,7 @@ func length(s *span.Span) time.Duration {
 
 func (v *SpanVerdict) judgeOutcome(s *span.Span) {
 	v.Outcome = budgetattr.Outcome(s.Attrs.String(budgetattr.OutcomeKey))
+	v.OutcomeInferred = v.Outcome == "" || s.InferredBy(InferredOutcome)
 	if v.Outcome == "" {
 		switch {
 		case v.Cause != "":
@@ -120,7 +122,6 @@ func (v *SpanVerdict) judgeOutcome(s *span.Span) {
 		default:
 			v.Outcome = budgetattr.OutcomeDone
 		}
-		v.Inferred = append(v.Inferred, InferredOutcome)
 	}
 	v.Answered = v.Outcome.Answered()
 	if late, ok := s.Attrs.Bool(budgetattr.LateKey); ok {
@@ -177,6 +178,7 @@ func (v *SpanVerdict) judgeCancel(s *span.Span) {
 	}
 	if post, ok := s.Attrs.Seconds(budgetattr.PostCancelTimeKey); ok && post >= 0 {
 		v.PostCancel, v.HasPostCancel = post+cleanup-allowed, true
+		v.PostCancelInferred = s.InferredBy(InferredPostCancel)
 		return
 	}
 	if !v.HasCancelAfter {
@@ -184,25 +186,21 @@ func (v *SpanVerdict) judgeCancel(s *span.Span) {
 	}
 	drain, _ := s.Attrs.Seconds(budgetattr.DrainTimeKey)
 	v.PostCancel = max(length(s)-v.CancelAfter-allowed-max(drain, 0), 0)
-	v.HasPostCancel = true
-	v.Inferred = append(v.Inferred, InferredPostCancel)
+	v.HasPostCancel, v.PostCancelInferred = true, true
 }
 
 // Annotate writes onto the span what was derived: margin, ratio, late, outcome on entries, post-cancel time anywhere. It
 // never overwrites what is there, and marks the span as inferred if it derived anything but the ratio.
 func (v SpanVerdict) Annotate(s *span.Span) {
-	for _, rule := range v.Inferred {
-		switch rule {
-		case InferredMargin:
-			s.Infer(rule, budgetattr.MarginKey, v.Margin.Seconds())
-			s.Infer(rule, budgetattr.LateKey, v.Late)
-		case InferredOutcome:
-			if v.Entry && (v.HasBudget || v.Outcome != budgetattr.OutcomeDone) {
-				s.Infer(rule, budgetattr.OutcomeKey, string(v.Outcome))
-			}
-		case InferredPostCancel:
-			s.Infer(rule, budgetattr.PostCancelTimeKey, v.PostCancel.Seconds())
-		}
+	if v.MarginInferred {
+		s.Infer(InferredMargin, budgetattr.MarginKey, v.Margin.Seconds())
+		s.Infer(InferredMargin, budgetattr.LateKey, v.Late)
+	}
+	if v.OutcomeInferred && v.Entry && (v.HasBudget || v.Outcome != budgetattr.OutcomeDone) {
+		s.Infer(InferredOutcome, budgetattr.OutcomeKey, string(v.Outcome))
+	}
+	if v.PostCancelInferred {
+		s.Infer(InferredPostCancel, budgetattr.PostCancelTimeKey, v.PostCancel.Seconds())
 	}
 	if v.HasRatio && !s.Attrs.Has(budgetattr.UsedRatioKey) {
 		s.Attrs[budgetattr.UsedRatioKey] = v.Ratio

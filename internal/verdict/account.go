@@ -1,0 +1,471 @@
+package verdict
+
+import (
+	"slices"
+
+	"github.com/laxity-dev/laxity/internal/span"
+	"github.com/laxity-dev/laxity/sdk/budgetattr"
+)
+
+// account is the span whose budget the statement is about, and how its balance went.
+type account struct {
+	node                int32
+	hasBudget, inferred bool
+	received            int64
+	// elapsed from the start of the span to its target; before is what the sdk's clock had run when the span began.
+	elapsed, before int64
+	changes         []limitChange
+	path            path
+	margin          int64
+	measured        bool
+}
+
+// limitChange lowers the balance because the governing limit came nearer; negative if it moved away.
+type limitChange struct {
+	at, by int64
+	node   int32
+	// seen: a hop recorded what was left after the change; otherwise only the closing margin shows it.
+	seen bool
+}
+
+// holder picks the account holder: the topmost entry with a budget, else the topmost entry. Of several equally high ones
+// the longest is taken, which no clock offset changes.
+func (t *tree) holder() int32 {
+	if !t.opts.Entry.IsZero() {
+		if from, to := t.find(t.opts.Entry); from < to {
+			for i := from; i < to; i++ {
+				if t.nodes[i].entry {
+					return int32(i)
+				}
+			}
+			return int32(from)
+		}
+	}
+	accepts := [...]func(int32) bool{
+		func(i int32) bool { return t.nodes[i].entry && t.nodes[i].v.HasBudget },
+		func(i int32) bool {
+			_, ok := t.impliedBudget(i)
+			return ok
+		},
+		func(i int32) bool { return t.nodes[i].entry },
+	}
+	for _, accept := range accepts {
+		best := none
+		for _, i := range t.order {
+			if best != none && t.nodes[i].depth > t.nodes[best].depth {
+				break
+			}
+			if accept(i) && (best == none || t.above(i, best)) {
+				best = i
+			}
+		}
+		if best != none {
+			return best
+		}
+	}
+	return none
+}
+
+func (t *tree) above(a, b int32) bool {
+	x, y := &t.nodes[a], &t.nodes[b]
+	if x.missing != y.missing {
+		return !x.missing
+	}
+	if x.length != y.length {
+		return x.length > y.length
+	}
+	return a < b
+}
+
+// impliedBudget derives what an entry that recorded no budget must have had from what its first call had left.
+func (t *tree) impliedBudget(i int32) (int64, bool) {
+	n := &t.nodes[i]
+	if !n.entry || n.v.HasBudget {
+		return 0, false
+	}
+	first := none
+	for _, k := range t.kidsOf(i) {
+		c := &t.nodes[k]
+		if c.Attrs.Has(budgetattr.RemainingBeforeKey) && sameProcess(n, c) && c.start >= n.start &&
+			(first == none || c.start < t.nodes[first].start) {
+			first = k
+		}
+	}
+	if first == none {
+		return 0, false
+	}
+	left, ok := t.nodes[first].Attrs.Seconds(budgetattr.RemainingBeforeKey)
+	return int64(left) + min(t.nodes[first].start-n.start, int64(maxLength)), ok
+}
+
+func (t *tree) openAccount(i int32) *account {
+	n := &t.nodes[i]
+	a := &account{node: i, hasBudget: n.v.HasBudget, received: int64(n.v.Received)}
+	if !a.hasBudget {
+		a.received, a.hasBudget = t.impliedBudget(i)
+		a.inferred = a.hasBudget
+	}
+	a.elapsed = int64(elapsedToTarget(n.Span, n.v.Target))
+	if a.hasBudget {
+		a.findChanges(t)
+		a.settle(n)
+	}
+	queue := a.queue(t)
+	a.path = t.walk(i, n.start+queue, n.start+a.elapsed)
+	return a
+}
+
+// queue is the local wait at the beginning of the account.
+func (a *account) queue(t *tree) int64 {
+	q, _ := t.nodes[a.node].Attrs.Seconds(budgetattr.QueueTimeKey)
+	return min(max(int64(q), 0), a.elapsed)
+}
+
+// findChanges compares what hops recorded as left with what the received budget would have left.
+func (a *account) findChanges(t *tree) {
+	n := &t.nodes[a.node]
+	var hops []int32
+	stack := []int32{a.node}
+	for len(stack) > 0 {
+		i := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, k := range t.kidsOf(i) {
+			c := &t.nodes[k]
+			if !sameProcess(&t.nodes[i], c) || c.v.HasBudget {
+				continue
+			}
+			if c.Attrs.Has(budgetattr.RemainingBeforeKey) && c.start >= n.start && c.start <= n.start+a.elapsed {
+				hops = append(hops, k)
+			}
+			if !c.hop {
+				stack = append(stack, k)
+			}
+		}
+	}
+	slices.SortFunc(hops, func(x, y int32) int {
+		if d := t.nodes[x].start - t.nodes[y].start; d != 0 {
+			return int(max(min(d, 1), -1))
+		}
+		return int(x - y)
+	})
+	governed := budgetattr.Governor(n.Attrs.String(budgetattr.GovernedByKey)) == budgetattr.GovernedByExpiry
+	limit := a.received
+	for _, h := range hops {
+		c := &t.nodes[h]
+		left, ok := c.Attrs.Seconds(budgetattr.RemainingBeforeKey)
+		if !ok {
+			continue
+		}
+		tolerance := int64(1e6)
+		if !governed && budgetattr.Binding(c.Attrs.String(budgetattr.BindingKey)) != budgetattr.BindingExpiry {
+			tolerance = max(tolerance, a.received/100)
+		}
+		by := limit - (c.start - n.start) - int64(left)
+		if by <= tolerance && by >= -tolerance {
+			continue
+		}
+		a.changes = append(a.changes, limitChange{at: c.start, by: by, node: h, seen: true})
+		limit -= by
+	}
+}
+
+// settle finds the closing instant and margin so that received − elapsed − before − changes = margin.
+func (a *account) settle(n *node) {
+	changed := int64(0)
+	for _, c := range a.changes {
+		changed += c.by
+	}
+	if !n.v.HasMargin || n.v.MarginInferred {
+		a.margin = a.received - changed - a.elapsed
+		return
+	}
+	a.margin, a.measured = int64(n.v.Margin), true
+	spent := a.received - changed - a.margin
+	tolerance := int64(1e6)
+	if budgetattr.Governor(n.Attrs.String(budgetattr.GovernedByKey)) != budgetattr.GovernedByExpiry {
+		tolerance = max(5*tolerance, a.received/100)
+	}
+	switch {
+	case spent >= 0 && spent <= n.length:
+		a.elapsed = spent
+	case spent > a.elapsed && spent-a.elapsed <= tolerance:
+		a.before = spent - a.elapsed
+	default:
+		a.changes = append(a.changes, limitChange{at: n.start + a.elapsed, by: spent - a.elapsed, node: a.node})
+	}
+}
+
+// lines writes the account as debits and memos in order of time, with the running balance.
+func (a *account) lines(t *tree) []Line {
+	n := &t.nodes[a.node]
+	l := ledger{t: t, a: a, balance: a.received}
+	l.open(n)
+	if q := a.queue(t); q > 0 {
+		l.debit(Line{Kind: LineQueue, Evidence: EvidenceMeasured}, a.node, n.start, q)
+	}
+	changes, unwaited := a.changes, a.path.unwaited
+	l.cleanup = a.cleanup(n)
+	for i, s := range a.path.segments {
+		for ; len(unwaited) > 0 && t.nodes[unwaited[0]].start < s.from; unwaited = unwaited[1:] {
+			l.unwaited(unwaited[0])
+		}
+		for ; len(changes) > 0 && changes[0].at <= s.from; changes = changes[1:] {
+			l.change(changes[0])
+		}
+		l.segment(a.path.segments, i)
+	}
+	for _, u := range unwaited {
+		l.unwaited(u)
+	}
+	for _, c := range changes {
+		l.change(c)
+	}
+	l.close(n)
+	return l.lines
+}
+
+// cleanup is how much of the account's last own work was clean-up.
+func (a *account) cleanup(n *node) int64 {
+	c, _ := n.Attrs.Seconds(budgetattr.CleanupTimeKey)
+	if c <= 0 || a.elapsed < n.length {
+		return 0
+	}
+	return int64(c)
+}
+
+// ledger collects the lines of an account.
+type ledger struct {
+	t       *tree
+	a       *account
+	lines   []Line
+	balance int64
+	reserve int64
+	cleanup int64
+	// backoffs is the back-off already charged, by stage, because it is recorded accumulated.
+	backoffs map[string]int64
+}
+
+func seconds(n int64) *span.Seconds {
+	s := span.Seconds(n)
+	return &s
+}
+
+func (l *ledger) add(line Line, i int32, at int64) *Line {
+	n := &l.t.nodes[i]
+	line.At = span.Seconds(at - l.t.nodes[l.a.node].start)
+	line.fill(l.t, i)
+	if l.a.hasBudget {
+		line.Balance = seconds(l.balance)
+	}
+	line.Inferred = line.Inferred || n.Attrs.String(budgetattr.InferredKey) == "true" && line.Kind == LineHop
+	l.lines = append(l.lines, line)
+	return &l.lines[len(l.lines)-1]
+}
+
+func (l *ledger) debit(line Line, i int32, at, amount int64) *Line {
+	l.balance -= amount
+	line.Amount = span.Seconds(amount)
+	added := l.add(line, i, at)
+	if line.Kind != LineHop {
+		added.Duration = line.Amount
+	}
+	if added.Text == "" {
+		added.Text = l.t.debitText(added, i, l.a)
+	}
+	return added
+}
+
+func (l *ledger) open(n *node) {
+	line := l.add(Line{Kind: LineOpening, Amount: span.Seconds(l.balance), Evidence: EvidenceMeasured}, l.a.node, n.start)
+	if l.a.inferred || !l.a.hasBudget {
+		line.Evidence, line.Inferred = EvidenceMissing, l.a.inferred
+	}
+	if l.a.inferred {
+		line.Evidence = EvidenceSameClock
+	}
+	line.Text = openingText(n, l.a)
+	if l.a.before > 0 {
+		l.debit(Line{Kind: LineOwnWork, Evidence: EvidenceMeasured, Text: "spent before the span began"}, l.a.node, n.start, l.a.before)
+	}
+}
+
+func (l *ledger) close(n *node) {
+	evidence := EvidenceSameClock
+	switch {
+	case l.a.measured:
+		evidence = EvidenceMeasured
+	case !l.a.hasBudget:
+		evidence = EvidenceMissing
+	}
+	line := l.add(Line{Kind: LineClosing, Evidence: evidence, Amount: span.Seconds(l.a.margin)}, l.a.node, n.start+l.a.elapsed)
+	line.Text = closingText(n, l.a)
+}
+
+func (l *ledger) change(c limitChange) {
+	evidence := EvidenceMeasured
+	if !c.seen {
+		evidence = EvidenceBound
+	}
+	line := l.debit(Line{Kind: LineLimitChange, Evidence: evidence, Text: changeText(l.t, l.a, c)}, c.node, c.at, c.by)
+	line.Duration = 0
+}
+
+// unwaited notes a hop that took nothing off the balance, because it was skipped or ran beside what was waited on.
+func (l *ledger) unwaited(i int32) {
+	l.memos(i, l.t.nodes[i].start)
+	line := l.debit(Line{Kind: LineHop, Evidence: EvidenceSameClock}, i, l.t.nodes[i].start, 0)
+	if !sameProcess(&l.t.nodes[l.a.node], &l.t.nodes[i]) {
+		line.Evidence = EvidenceEstimate
+	}
+	l.refund(i)
+}
+
+func (l *ledger) segment(segments []segment, i int) {
+	s := segments[i]
+	evidence := EvidenceSameClock
+	if !s.sure {
+		evidence = EvidenceEstimate
+	}
+	if s.hop {
+		l.hop(s, evidence)
+		return
+	}
+	amount := s.length()
+	backoff := int64(0)
+	if i+1 < len(segments) && segments[i+1].hop {
+		backoff = min(l.backoffBefore(segments[i+1].node), amount)
+	}
+	clean := int64(0)
+	if i+1 == len(segments) {
+		clean = min(l.cleanup, amount)
+	}
+	if own := amount - backoff - clean; own > 0 {
+		l.debit(Line{Kind: LineOwnWork, Evidence: evidence}, s.node, s.from, own)
+	}
+	if backoff > 0 {
+		l.debit(Line{Kind: LineBackoff, Evidence: EvidenceMeasured}, segments[i+1].node, s.to-backoff, backoff)
+	}
+	if clean > 0 {
+		l.debit(Line{Kind: LineCleanup, Evidence: EvidenceMeasured}, s.node, s.to-clean, clean)
+	}
+}
+
+// backoffBefore is the wait between the previous attempt of this hop and this one. An attempt records it accumulated.
+func (l *ledger) backoffBefore(i int32) int64 {
+	n := &l.t.nodes[i]
+	if !backoffOutside(n) {
+		return 0
+	}
+	total, _ := n.Attrs.Seconds(budgetattr.BackoffKey)
+	if l.backoffs == nil {
+		l.backoffs = map[string]int64{}
+	}
+	stage := StageOf(n.Span)
+	waited := max(int64(total)-l.backoffs[stage], 0)
+	l.backoffs[stage] = max(int64(total), l.backoffs[stage])
+	return waited
+}
+
+// backoffOutside: the span is one later attempt, so what was waited before it lies outside of it.
+func backoffOutside(n *node) bool {
+	attempt, _ := n.Attrs.Int(budgetattr.AttemptKey)
+	return attempt >= 2 && !n.Attrs.Has(budgetattr.AttemptsTotalKey)
+}
+
+func (l *ledger) hop(s segment, evidence Evidence) {
+	n := &l.t.nodes[s.node]
+	l.memos(s.node, s.from)
+	amount := s.length()
+	backoff, clean := int64(0), int64(0)
+	if total, ok := n.Attrs.Seconds(budgetattr.BackoffKey); ok && !backoffOutside(n) {
+		backoff = min(max(int64(total), 0), amount)
+	}
+	if time, ok := n.Attrs.Seconds(budgetattr.CleanupTimeKey); ok {
+		clean = min(max(int64(time), 0), amount-backoff)
+	}
+	if evidence == EvidenceSameClock && n.Attrs.Has(budgetattr.RemainingBeforeKey) && n.Attrs.Has(budgetattr.RemainingAfterKey) {
+		evidence = EvidenceMeasured
+	}
+	l.debit(Line{Kind: LineHop, Evidence: evidence}, s.node, s.from, amount-backoff-clean)
+	if backoff > 0 {
+		l.debit(Line{Kind: LineBackoff, Evidence: EvidenceMeasured}, s.node, s.from, backoff)
+	}
+	if clean > 0 {
+		l.debit(Line{Kind: LineCleanup, Evidence: EvidenceMeasured}, s.node, s.to-clean, clean)
+	}
+	l.refund(s.node)
+}
+
+// memos notes a reserve where it changes.
+func (l *ledger) memos(i int32, at int64) {
+	reserve, ok := l.t.nodes[i].Attrs.Seconds(budgetattr.ReserveKey)
+	if !ok || int64(reserve) == l.reserve || reserve < 0 {
+		return
+	}
+	l.reserve = int64(reserve)
+	line := l.add(Line{Kind: LineReserve, Amount: span.Seconds(reserve), Evidence: EvidenceMeasured}, i, at)
+	line.Text = reserveText(line)
+}
+
+// refund notes what a skipped hop would have been allowed to use.
+func (l *ledger) refund(i int32) {
+	n := &l.t.nodes[i]
+	switch budgetattr.Decision(n.Attrs.String(budgetattr.DecisionKey)) {
+	case budgetattr.DecisionSkip, budgetattr.DecisionFallback, budgetattr.DecisionShorterRoute, budgetattr.DecisionReject:
+	default:
+		return
+	}
+	for _, key := range [...]string{budgetattr.MinUsefulKey, budgetattr.CapKey, budgetattr.ObservedLimitKey} {
+		saved, ok := n.Attrs.Seconds(key)
+		if !ok || saved <= 0 {
+			continue
+		}
+		line := l.add(Line{Kind: LineRefund, Amount: span.Seconds(saved), Evidence: EvidenceMeasured}, i, n.start)
+		line.Text = refundText(line, key)
+		return
+	}
+}
+
+// fill writes the facts of a span onto a line.
+func (line *Line) fill(t *tree, i int32) {
+	n := &t.nodes[i]
+	line.SpanID = n.ID.String()
+	if !n.Parent.IsZero() {
+		line.ParentSpanID = n.Parent.String()
+	}
+	line.Service = n.Service
+	line.Stage = StageOf(n.Span)
+	line.Duration = span.Seconds(n.length)
+	if line.Kind != LineHop && !line.Kind.Outside() {
+		return
+	}
+	line.Peer = t.peer(i)
+	line.Decision = budgetattr.Decision(n.Attrs.String(budgetattr.DecisionKey))
+	line.Phase, line.Cause = n.v.Phase, n.v.Cause
+	if attempt, ok := n.Attrs.Int(budgetattr.AttemptKey); ok && attempt > 0 && attempt < 1<<31 {
+		line.Attempt = int(attempt)
+	}
+	if left, ok := n.Attrs.Seconds(budgetattr.RemainingBeforeKey); ok {
+		line.RemainingBefore = seconds(int64(left))
+	}
+	if left, ok := n.Attrs.Seconds(budgetattr.RemainingAfterKey); ok {
+		line.RemainingAfter = seconds(int64(left))
+	}
+	if callee := t.callee(i); callee != none && !t.nodes[callee].async {
+		line.PeerTime = seconds(t.nodes[callee].length)
+		line.Between = seconds(n.length - t.nodes[callee].length)
+	}
+}
+
+// peer names the called side: its own span's service, else what the calling span says. A hop that is the called side
+// itself is its own peer.
+func (t *tree) peer(i int32) string {
+	n := &t.nodes[i]
+	if callee := t.callee(i); callee != none {
+		return t.nodes[callee].Service
+	}
+	if n.parent != none && !t.nodes[n.parent].call && t.nodes[n.parent].Service != n.Service {
+		return n.Service
+	}
+	return PeerOf(n.Span)
+}

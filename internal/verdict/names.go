@@ -1,0 +1,77 @@
+package verdict
+
+import (
+	"strings"
+
+	"github.com/laxity-dev/laxity/internal/span"
+	"github.com/laxity-dev/laxity/sdk/budgetattr"
+)
+
+// RouteOf names the route of an entry: http.route, else the RPC's service and method, else the span's name with ids
+// replaced by {id}.
+func RouteOf(s *span.Span) string {
+	if route := s.Attrs.String("http.route"); route != "" {
+		return route
+	}
+	if method := s.Attrs.String("rpc.method"); method != "" {
+		service := s.Attrs.String("rpc.service")
+		if service == "" || strings.Contains(method, "/") {
+			return method
+		}
+		return service + "/" + method
+	}
+	return template(s.Name)
+}
+
+// StageOf names the stage of a hop: deadline.stage, else the span's name.
+func StageOf(s *span.Span) string {
+	if stage := s.Attrs.String(budgetattr.StageKey); stage != "" {
+		return stage
+	}
+	return s.Name
+}
+
+// PeerOf names what a span calls as far as the span itself tells: peer.service, else server.address or its older name.
+// Where the called side left a span, that span's service is the better name.
+func PeerOf(s *span.Span) string {
+	for _, key := range [...]string{"peer.service", "server.address", "net.peer.name"} {
+		if peer := s.Attrs.String(key); peer != "" {
+			return peer
+		}
+	}
+	return ""
+}
+
+// template replaces the parts of a name that are ids.
+func template(name string) string {
+	if !strings.ContainsAny(name, "0123456789") {
+		return name
+	}
+	words := strings.Split(name, " ")
+	for i, word := range words {
+		parts := strings.Split(word, "/")
+		for j, part := range parts {
+			if isID(part) {
+				parts[j] = "{id}"
+			}
+		}
+		words[i] = strings.Join(parts, "/")
+	}
+	return strings.Join(words, " ")
+}
+
+// isID: a number, or at least 8 characters of hex digits, dashes and at least one decimal digit, as in a UUID or a hash.
+func isID(part string) bool {
+	digits, hex := 0, 0
+	for _, c := range part {
+		switch {
+		case c >= '0' && c <= '9':
+			digits++
+		case c >= 'a' && c <= 'f', c >= 'A' && c <= 'F', c == '-':
+			hex++
+		default:
+			return false
+		}
+	}
+	return digits > 0 && (hex == 0 || digits+hex >= 8)
+}

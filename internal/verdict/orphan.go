@@ -1,0 +1,326 @@
+package verdict
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/laxity-dev/laxity/internal/span"
+	"github.com/laxity-dev/laxity/sdk/budgetattr"
+)
+
+// cut is evidence that a wait ended by timeout, cancellation or disconnect.
+type cut struct {
+	ok bool
+	// after counts from the start of the waiting span, on its clock.
+	after int64
+	cause budgetattr.Cause
+	// limit is set where only a known limit tells it.
+	limit int64
+	grade Evidence
+}
+
+// outlived is what a span did after its caller's wait had ended, or without such evidence after its parent.
+type outlived struct {
+	node   int32
+	parent int32
+	kind   LineKind
+	amount int64
+	// estimate is the difference of two clocks, where amount is a bound; 0 if there is none.
+	estimate int64
+	grade    Evidence
+	cut      cut
+	// in is the topmost span of the same kind that already counts this one.
+	in int32
+}
+
+// outcomes of the search, per trace.
+type search struct {
+	t       *tree
+	orphans []outlived
+	hangs   []outlived
+	// tail[i] is how much of the end of node i is orphan work, by its own clock; top[i] is the orphan that counts it.
+	tail    []int64
+	grade   []Evidence
+	top     []int32
+	hangTop []int32
+	offsets map[[2]int32]offset
+}
+
+// searchOutliving goes over all parents and children, parents first.
+func (t *tree) searchOutliving() *search {
+	s := &search{t: t, tail: make([]int64, len(t.nodes)), grade: make([]Evidence, len(t.nodes)),
+		top: make([]int32, len(t.nodes)), hangTop: make([]int32, len(t.nodes))}
+	s.offsets = t.offsetsOfPairs()
+	for _, i := range t.order {
+		s.top[i], s.hangTop[i] = none, none
+		s.judge(i)
+	}
+	return s
+}
+
+// ownCut is the evidence a waiting span itself carries.
+func (t *tree) ownCut(i int32) cut {
+	n := &t.nodes[i]
+	if n.v.Cause != "" || n.v.Phase != "" && n.call {
+		c := cut{ok: true, after: n.length, cause: n.v.Cause, grade: EvidenceMeasured}
+		if n.v.HasCancelAfter {
+			c.after = min(int64(n.v.CancelAfter), n.length)
+		}
+		return c
+	}
+	if n.call && len(t.opts.Limits) > 0 {
+		limit, ok := lookup(t.opts.Limits, n.Service, t.peer(i), n.Name, n.Attrs.String(budgetattr.StageKey))
+		if ok && t.opts.Thresholds.atLimit(n.length, int64(limit)) {
+			return cut{ok: true, after: n.length, cause: budgetattr.CauseLocalDeadline, limit: int64(limit)}
+		}
+	}
+	return cut{}
+}
+
+func (s *search) judge(i int32) {
+	t := s.t
+	n := &t.nodes[i]
+	if n.parent == none {
+		s.rootOrphan(i)
+		return
+	}
+	p := &t.nodes[n.parent]
+	if n.async {
+		return
+	}
+	c, inherited := s.cutFor(n.parent, i)
+	if !c.ok {
+		if s.top[n.parent] == none {
+			s.judgeOverhang(i)
+		}
+		return
+	}
+	o := s.measure(p, n, c)
+	if inherited {
+		o.grade = worse(o.grade, s.grade[n.parent])
+	}
+	if o.amount <= 0 || !t.opts.Thresholds.excess(o.amount, c.after) {
+		return
+	}
+	o.node, o.parent, o.kind, o.cut, o.in = i, n.parent, LineOrphan, c, s.top[n.parent]
+	s.tail[i], s.grade[i] = min(o.amount, n.length), o.grade
+	s.top[i] = i
+	if o.in != none {
+		s.top[i] = o.in
+		if inherited && n.Service == p.Service {
+			return // its service's time is already on the line above
+		}
+	}
+	s.orphans = append(s.orphans, o)
+}
+
+// cutFor finds the evidence that ended the wait of p for its child: on p, on the child, on the event that named the child
+// open, or inherited because p is orphan work itself by then.
+func (s *search) cutFor(p, child int32) (c cut, inherited bool) {
+	t := s.t
+	n := &t.nodes[p]
+	c = t.ownCut(p)
+	if !c.ok {
+		if cause := t.nodes[child].v.Cause; callerGone(&t.nodes[child]) {
+			c = cut{ok: true, after: n.length, cause: cause, grade: EvidenceMeasured}
+		}
+	}
+	if open, ok := t.openChildren[t.nodes[child].ID]; ok && !c.ok {
+		if cause := budgetattr.Cause(open.event.Attrs.String(budgetattr.OpenChildCauseKey)); cause != "" {
+			c = cut{ok: true, after: min(max(open.at-n.start, 0), int64(maxLength)), cause: cause, grade: EvidenceMeasured}
+		}
+	}
+	if s.tail[p] > 0 {
+		if dead := n.length - s.tail[p]; !c.ok || dead < c.after {
+			return cut{ok: true, after: dead, cause: c.cause, limit: c.limit}, true
+		}
+	}
+	return c, false
+}
+
+// callerGone: the called side itself recorded that its caller went away.
+func callerGone(n *node) bool {
+	if n.Kind != span.KindServer {
+		return false
+	}
+	switch n.v.Cause {
+	case budgetattr.CauseClientDisconnect, budgetattr.CauseUpstreamCancel, budgetattr.CauseUpstreamDeadline:
+		return true
+	case budgetattr.CauseLocalDeadline, budgetattr.CauseExpiry:
+		// A deadline that came from the caller is the end of the caller's wait too.
+		return n.v.Source == budgetattr.SourceCaller || n.v.Source == budgetattr.SourceEnvelope
+	}
+	return false
+}
+
+// measure finds how much of n was done after the wait of p had ended, by the best evidence there is.
+func (s *search) measure(p, n *node, c cut) outlived {
+	if n.v.HasPostCancel && (callerGone(n) || n.v.HasCancelAfter && sameClock(p, n)) {
+		grade := EvidenceMeasured
+		if n.v.PostCancelInferred {
+			grade = EvidenceSameClock
+		}
+		return outlived{amount: int64(n.v.PostCancel), grade: grade}
+	}
+	allowed := allowedAfterEnd(n)
+	over := n.end() - max(n.start, p.start+c.after)
+	if sameClock(p, n) {
+		return outlived{amount: over - allowed, grade: EvidenceSameClock}
+	}
+	bound := n.length - c.after - allowed
+	estimate := over
+	if shift := s.offsets[pairOf(p, n)].correction(); shift != 0 {
+		estimate = n.end() - max(n.start, add(p.start+c.after, shift))
+	}
+	estimate = min(estimate, n.length) - allowed
+	if s.t.opts.Thresholds.excess(bound, c.after) {
+		return outlived{amount: bound, estimate: max(estimate, bound), grade: EvidenceBound}
+	}
+	return outlived{amount: estimate, grade: EvidenceEstimate}
+}
+
+// allowedAfterEnd is clean-up within its budget and a declared drain: not orphan work.
+func allowedAfterEnd(n *node) int64 {
+	cleanup, _ := n.Attrs.Seconds(budgetattr.CleanupTimeKey)
+	if budget, ok := n.Attrs.Seconds(budgetattr.CleanupBudgetKey); ok {
+		cleanup = min(cleanup, budget)
+	}
+	drain, _ := n.Attrs.Seconds(budgetattr.DrainTimeKey)
+	return max(int64(cleanup), 0) + max(int64(drain), 0)
+}
+
+// rootOrphan judges a span whose caller is not in the trace by what it recorded itself.
+func (s *search) rootOrphan(i int32) {
+	n := &s.t.nodes[i]
+	if !callerGone(n) || !n.v.HasPostCancel || n.detached {
+		return
+	}
+	c := cut{ok: true, after: int64(n.v.CancelAfter), cause: n.v.Cause, grade: EvidenceMeasured}
+	if !s.t.opts.Thresholds.excess(int64(n.v.PostCancel), c.after) {
+		return
+	}
+	grade := EvidenceMeasured
+	if n.v.PostCancelInferred {
+		grade = EvidenceSameClock
+	}
+	o := outlived{node: i, parent: none, kind: LineOrphan, amount: int64(n.v.PostCancel), grade: grade, cut: c, in: none}
+	s.tail[i], s.grade[i], s.top[i] = min(o.amount, n.length), grade, i
+	s.orphans = append(s.orphans, o)
+}
+
+// judgeOverhang notes a child that outlives its parent although nothing says that anyone stopped waiting. A child that
+// starts only after its parent has ended is asynchronous by design.
+func (s *search) judgeOverhang(i int32) {
+	t := s.t
+	n := &t.nodes[i]
+	p := &t.nodes[n.parent]
+	o := outlived{node: i, parent: n.parent, kind: LineOverhang, in: s.hangTop[n.parent]}
+	switch {
+	case sameProcess(p, n):
+		if n.start >= p.end() {
+			return
+		}
+		o.amount, o.grade = n.end()-p.end(), EvidenceSameClock
+		if !sameClock(p, n) {
+			o.grade = EvidenceEstimate
+		}
+	case n.start < p.end():
+		o.amount, o.grade = n.length-p.length, EvidenceBound
+	default:
+		return
+	}
+	if !t.opts.Thresholds.excess(o.amount, p.length) {
+		s.hangTop[i] = o.in
+		return
+	}
+	s.hangTop[i] = i
+	if o.in != none {
+		s.hangTop[i] = o.in
+	}
+	s.hangs = append(s.hangs, o)
+}
+
+var grades = [...]Evidence{EvidenceMeasured, EvidenceSameClock, EvidenceBound, EvidenceEstimate, EvidenceMissing}
+
+func worse(a, b Evidence) Evidence {
+	if slices.Index(grades[:], a) < slices.Index(grades[:], b) {
+		return b
+	}
+	return a
+}
+
+// offset bounds by how much the called machine's clock runs ahead of the calling one's: a call that ended well started on
+// the called side after it was made and ended before it returned.
+type offset struct{ low, high int64 }
+
+// correction is the smallest offset that explains the calls seen; 0 if none is needed or none explains them.
+func (o offset) correction() int64 {
+	switch {
+	case o.low > o.high:
+		return 0
+	case o.low > 0:
+		return o.low
+	case o.high < 0:
+		return o.high
+	}
+	return 0
+}
+
+// pairOf names two machines, or two services where nothing tells the machines apart, for calls from p to n.
+func pairOf(p, n *node) [2]int32 { return [2]int32{p.host, n.host} }
+
+func (t *tree) offsetsOfPairs() map[[2]int32]offset {
+	offsets := map[[2]int32]offset{}
+	for i := range t.nodes {
+		n := &t.nodes[i]
+		if n.parent == none || n.async {
+			continue
+		}
+		p := &t.nodes[n.parent]
+		if !p.call || !n.entry || sameProcess(p, n) || n.length > p.length || t.ownCut(n.parent).ok {
+			continue
+		}
+		o, seen := offsets[pairOf(p, n)]
+		low, high := n.end()-p.end(), n.start-p.start
+		if seen {
+			low, high = max(low, o.low), min(high, o.high)
+		}
+		offsets[pairOf(p, n)] = offset{low, high}
+	}
+	return offsets
+}
+
+// skew is a contradiction between the clocks of a parent and a child.
+type skew struct {
+	node int32
+	by   int64
+}
+
+// searchSkew finds, per pair of machines, the child that contradicts its parent's times most although its length fits.
+func (t *tree) searchSkew(s *search) []skew {
+	worst := map[[2]int32]skew{}
+	for i := range t.nodes {
+		n := &t.nodes[i]
+		if n.parent == none || n.detached {
+			continue
+		}
+		p := &t.nodes[n.parent]
+		if sameProcess(p, n) || s.top[i] != none {
+			continue
+		}
+		by := p.start - n.start
+		if p.call && !n.async && n.length <= p.length {
+			by = max(by, n.end()-p.end())
+		}
+		w, seen := worst[pairOf(p, n)]
+		if by > int64(t.opts.Thresholds.Skew) && (!seen || by > w.by || by == w.by && int32(i) < w.node) {
+			worst[pairOf(p, n)] = skew{int32(i), by}
+		}
+	}
+	found := make([]skew, 0, len(worst))
+	for _, w := range worst {
+		found = append(found, w)
+	}
+	slices.SortFunc(found, func(a, b skew) int { return cmp.Compare(a.node, b.node) })
+	return found
+}

@@ -1,0 +1,406 @@
+package verdict
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/laxity-dev/laxity/internal/span"
+	"github.com/laxity-dev/laxity/sdk/budgetattr"
+)
+
+// none stands for no node.
+const none = int32(-1)
+
+// node is one span in its place. Times are nanoseconds; a node never ends before it starts.
+type node struct {
+	*span.Span
+	v             SpanVerdict
+	start, length int64
+	parent        int32
+	firstKid      int32
+	kids          int32
+	depth         int32
+	// clock is the machine's clock as far as it is proven by instance id, or host and process; 0 is unknown.
+	clock int32
+	// host tells machines apart as well as is known: by the clock, else by the service's name.
+	host int32
+	// placed is the start on the clock of the root, clock offsets between call pairs taken out. For order only.
+	placed int64
+	// missing: the parent it names is not here, or the names of parents run in a circle.
+	missing bool
+	// entry: an account of its own. call: its length is a caller's wait. hop: charged as a whole in the account above it.
+	entry, call, hop bool
+	// async: its parent does not wait for it, by the kinds, by a link, or as declared.
+	async    bool
+	detached bool
+}
+
+func (n *node) end() int64 { return n.start + n.length }
+
+// tree is one trace. nodes are sorted by span id; order lists them parents first.
+type tree struct {
+	nodes []node
+	kids  []int32
+	order []int32
+	opts  Options
+	// openChildren maps the id of a hop to the event that says it was open when a response went out.
+	openChildren map[span.ID]openChild
+}
+
+type openChild struct {
+	entry int32
+	at    int64
+	event *span.Event
+}
+
+func newTree(spans []span.Span, opts Options) *tree {
+	t := &tree{opts: opts}
+	t.opts.Thresholds = opts.Thresholds.withDefaults()
+	t.collect(spans)
+	t.resolveParents()
+	t.cutCircles()
+	t.listKids()
+	t.assignRoles()
+	t.collectOpenChildren()
+	t.place()
+	return t
+}
+
+// collect takes the spans of the trace with most spans, each once.
+func (t *tree) collect(spans []span.Span) {
+	trace := mainTrace(spans)
+	pointers := make([]*span.Span, 0, len(spans))
+	for i := range spans {
+		if spans[i].Trace == trace {
+			pointers = append(pointers, &spans[i])
+		}
+	}
+	slices.SortFunc(pointers, compareRecords)
+	pointers = slices.CompactFunc(pointers, func(a, b *span.Span) bool { return a.Identity() == b.Identity() })
+	t.nodes = make([]node, len(pointers))
+	clocks, services := map[string]int32{}, map[string]int32{}
+	for i, s := range pointers {
+		n := &t.nodes[i]
+		n.Span, n.v = s, JudgeSpan(s)
+		n.start, n.length = max(s.Start, 0), int64(length(s))
+		n.parent = none
+		n.detached = s.Attrs.String(budgetattr.DetachedIDKey) != ""
+		if key := clockOf(s); key != "" {
+			n.clock = number(clocks, key)
+			n.host = n.clock
+		} else {
+			n.host = -number(services, s.Service)
+		}
+	}
+}
+
+// number gives each name its own number from 1.
+func number(names map[string]int32, name string) int32 {
+	id, ok := names[name]
+	if !ok {
+		id = int32(len(names) + 1)
+		names[name] = id
+	}
+	return id
+}
+
+func mainTrace(spans []span.Span) span.TraceID {
+	counts := map[span.TraceID]int{}
+	for i := range spans {
+		counts[spans[i].Trace]++
+	}
+	var best span.TraceID
+	for id, n := range counts {
+		if n > counts[best] || n == counts[best] && bytes.Compare(id[:], best[:]) < 0 {
+			best = id
+		}
+	}
+	return best
+}
+
+// compareRecords sorts by identity; of several records of one span the fullest comes first, whatever order they came in.
+func compareRecords(a, b *span.Span) int {
+	if c := cmp.Or(bytes.Compare(a.ID[:], b.ID[:]), strings.Compare(a.Service, b.Service), cmp.Compare(a.Kind, b.Kind)); c != 0 {
+		return c
+	}
+	if c := cmp.Or(cmp.Compare(b.End, a.End), cmp.Compare(a.Start, b.Start), cmp.Compare(len(b.Attrs), len(a.Attrs)),
+		cmp.Compare(len(b.Events), len(a.Events)), bytes.Compare(a.Parent[:], b.Parent[:])); c != 0 {
+		return c
+	}
+	if reflect.DeepEqual(a, b) {
+		return 0
+	}
+	return strings.Compare(fmt.Sprint(*a), fmt.Sprint(*b))
+}
+
+// clockOf names the clock that timed a span, "" if nothing proves which it was. A service's name proves nothing: replicas
+// share it.
+func clockOf(s *span.Span) string {
+	if id := s.Resource.String("service.instance.id"); id != "" {
+		return "instance " + id + " " + s.Service
+	}
+	host := s.Resource.String("host.id")
+	if host == "" {
+		host = s.Resource.String("host.name")
+	}
+	pid := s.Resource.String("process.pid")
+	if host == "" || pid == "" {
+		return ""
+	}
+	return "process " + pid + " " + host
+}
+
+// sameClock reports whether one machine's clock is proven to have timed both.
+func sameClock(a, b *node) bool { return a.clock != 0 && a.clock == b.clock }
+
+// sameProcess reports whether a child was made in its parent's process: proven by the clock, or told by the kinds, because
+// a call that crosses processes enters the other one with a SERVER or CONSUMER span.
+func sameProcess(p, c *node) bool {
+	if sameClock(p, c) {
+		return true
+	}
+	if p.Service != c.Service || p.clock != c.clock {
+		return false
+	}
+	switch c.Kind {
+	case span.KindInternal, span.KindClient, span.KindProducer:
+		return p.Kind != span.KindUnspecified
+	}
+	return false
+}
+
+// find returns the range of nodes with this span id.
+func (t *tree) find(id span.ID) (from, to int) {
+	from, _ = slices.BinarySearchFunc(t.nodes, id, func(n node, id span.ID) int { return bytes.Compare(n.ID[:], id[:]) })
+	for to = from; to < len(t.nodes) && t.nodes[to].ID == id; to++ {
+	}
+	return from, to
+}
+
+func (t *tree) resolveParents() {
+	index := make(map[span.ID]int32, len(t.nodes))
+	for i := len(t.nodes) - 1; i >= 0; i-- {
+		index[t.nodes[i].ID] = int32(i)
+	}
+	for i := range t.nodes {
+		n := &t.nodes[i]
+		// The two halves of a call that share one id: the client's half is the parent of the server's.
+		if n.Kind == span.KindServer {
+			if half := t.choose(index, n.ID, int32(i), func(c *node) bool { return c.Kind == span.KindClient }); half != none {
+				n.parent = half
+				continue
+			}
+		}
+		if n.Parent.IsZero() {
+			continue
+		}
+		n.parent = t.chooseParent(index, n, int32(i))
+		n.missing = n.parent == none
+	}
+}
+
+func (t *tree) chooseParent(index map[span.ID]int32, n *node, self int32) int32 {
+	var preferred func(*node) bool
+	if n.Kind == span.KindServer || n.Kind == span.KindConsumer {
+		preferred = func(c *node) bool { return c.Kind == span.KindClient || c.Kind == span.KindProducer }
+	} else {
+		preferred = func(c *node) bool { return c.Service == n.Service }
+	}
+	if p := t.choose(index, n.Parent, self, preferred); p != none {
+		return p
+	}
+	return t.choose(index, n.Parent, self, func(*node) bool { return true })
+}
+
+func (t *tree) choose(index map[span.ID]int32, id span.ID, self int32, accept func(*node) bool) int32 {
+	i, ok := index[id]
+	if !ok {
+		return none
+	}
+	for ; int(i) < len(t.nodes) && t.nodes[i].ID == id; i++ {
+		if i != self && accept(&t.nodes[i]) {
+			return i
+		}
+	}
+	return none
+}
+
+// cutCircles makes the longest span of each circle of parents a root.
+func (t *tree) cutCircles() {
+	state := make([]int32, len(t.nodes)) // 0 unseen, else the walk that saw it
+	for i := range t.nodes {
+		walk := int32(i + 1)
+		at := int32(i)
+		for at != none && state[at] == 0 {
+			state[at] = walk
+			at = t.nodes[at].parent
+		}
+		if at == none || state[at] != walk {
+			continue
+		}
+		top := at
+		for c := t.nodes[at].parent; c != at; c = t.nodes[c].parent {
+			if t.nodes[c].length > t.nodes[top].length || t.nodes[c].length == t.nodes[top].length && c < top {
+				top = c
+			}
+		}
+		t.nodes[top].parent, t.nodes[top].missing = none, true
+	}
+}
+
+func (t *tree) listKids() {
+	for i := range t.nodes {
+		if p := t.nodes[i].parent; p != none {
+			t.nodes[p].kids++
+		}
+	}
+	next := int32(0)
+	for i := range t.nodes {
+		t.nodes[i].firstKid = next
+		next += t.nodes[i].kids
+	}
+	t.kids = make([]int32, next)
+	fill := make([]int32, len(t.nodes))
+	t.order = make([]int32, 0, len(t.nodes))
+	for i := range t.nodes {
+		p := t.nodes[i].parent
+		if p == none {
+			t.order = append(t.order, int32(i))
+			continue
+		}
+		t.kids[t.nodes[p].firstKid+fill[p]] = int32(i)
+		fill[p]++
+	}
+	for at := 0; at < len(t.order); at++ {
+		i := t.order[at]
+		for _, k := range t.kidsOf(i) {
+			t.nodes[k].depth = t.nodes[i].depth + 1
+			t.order = append(t.order, k)
+		}
+	}
+}
+
+func (t *tree) kidsOf(i int32) []int32 {
+	n := &t.nodes[i]
+	return t.kids[n.firstKid : n.firstKid+n.kids]
+}
+
+func (t *tree) assignRoles() {
+	for i := range t.nodes {
+		n := &t.nodes[i]
+		n.call = n.Kind == span.KindClient || n.Kind == span.KindProducer || t.callsWithoutKind(int32(i))
+	}
+	for _, i := range t.order {
+		n := &t.nodes[i]
+		if n.parent == none {
+			n.entry = true
+			continue
+		}
+		p := &t.nodes[n.parent]
+		crosses := n.Service != p.Service
+		remote := n.Kind == span.KindServer || n.Kind == span.KindConsumer
+		n.entry = n.v.HasBudget || remote && (crosses || p.call) ||
+			crosses && !n.call && n.Kind != span.KindClient && n.Kind != span.KindProducer
+		n.hop = n.call || crosses || n.entry || isStep(n.Span)
+		n.async = n.detached || asynchronous(p, n)
+	}
+}
+
+// isStep: the sdk recorded the span as a hop of its own.
+func isStep(s *span.Span) bool {
+	a := s.Attrs
+	return a.Has(budgetattr.StageKey) || a.Has(budgetattr.DecisionKey) || a.Has(budgetattr.RemainingBeforeKey) || a.Has(budgetattr.AllowanceKey)
+}
+
+// callsWithoutKind recognises a call in records that have no kinds: a span whose only child is the same operation in
+// another service.
+func (t *tree) callsWithoutKind(i int32) bool {
+	n := &t.nodes[i]
+	if n.kids != 1 || n.parent == none || n.Kind != span.KindUnspecified && n.Kind != span.KindInternal {
+		return false
+	}
+	k := &t.nodes[t.kidsOf(i)[0]]
+	return k.Service != n.Service && k.Name == n.Name
+}
+
+// asynchronous: messages, and spans that link to their own parent or follow from it, are not waited for.
+func asynchronous(p, c *node) bool {
+	if c.Kind == span.KindConsumer || p.Kind == span.KindProducer {
+		return true
+	}
+	for i := range c.Links {
+		l := &c.Links[i]
+		if l.Span == p.ID && l.Trace == p.Trace || l.Attrs.String("opentracing.ref_type") == "follows_from" {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *tree) collectOpenChildren() {
+	for i := range t.nodes {
+		events := t.nodes[i].Events
+		for j := range events {
+			if events[j].Name != budgetattr.EventOpenChild {
+				continue
+			}
+			id, ok := parseID(events[j].Attrs.String(budgetattr.OpenChildSpanIDKey))
+			if !ok {
+				continue
+			}
+			if t.openChildren == nil {
+				t.openChildren = map[span.ID]openChild{}
+			}
+			if _, twice := t.openChildren[id]; !twice {
+				t.openChildren[id] = openChild{entry: int32(i), at: max(events[j].Time, 0), event: &events[j]}
+			}
+		}
+	}
+}
+
+// place puts every span on the clock of its root. Between two machines only lengths are believed: the called side is put
+// in the middle of the call.
+func (t *tree) place() {
+	for _, i := range t.order {
+		n := &t.nodes[i]
+		if n.parent == none {
+			n.placed = n.start
+			continue
+		}
+		p := &t.nodes[n.parent]
+		switch {
+		case sameProcess(p, n) || !p.call || n.async:
+			n.placed = add(p.placed, n.start-p.start)
+		case n.length <= p.length:
+			n.placed = add(p.placed, (p.length-n.length)/2)
+		default:
+			n.placed = p.placed
+		}
+	}
+}
+
+// add stops at the ends of the int64 instead of wrapping around.
+func add(a, b int64) int64 {
+	sum := a + b
+	if b > 0 && sum < a {
+		return 1<<63 - 1
+	}
+	if b < 0 && sum > a {
+		return -1 << 63
+	}
+	return sum
+}
+
+// parseID reads 16 hex digits.
+func parseID(text string) (id span.ID, ok bool) {
+	if len(text) != 16 {
+		return id, false
+	}
+	_, err := hex.Decode(id[:], []byte(text))
+	return id, err == nil
+}
