@@ -1,0 +1,148 @@
+package storage
+
+import (
+	"context"
+	_ "embed"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// Window is a span of time, To exclusive.
+type Window struct{ From, To time.Time }
+
+func (w Window) parameters() map[string]any {
+	return map[string]any{"from": w.From.UnixNano(), "to": w.To.UnixNano()}
+}
+
+// Shift moves the window.
+func (w Window) Shift(by time.Duration) Window { return Window{From: w.From.Add(by), To: w.To.Add(by)} }
+
+// MarginQuestion asks how much of their budgets routes had left. Empty texts match any; no keys means all routes.
+type MarginQuestion struct {
+	Window
+	Service, Route string
+	Keys           []uint64
+	Limit, Skip    int
+}
+
+// Margins are the requests of one route in a window or bucket. Percentiles cover answered requests with a budget only and
+// are nil without any.
+type Margins struct {
+	Requests, WithBudget, Answered, Late, Exhausted uint64
+
+	P05, P50, P95 *time.Duration
+	// UsedP50 is the median of spent ÷ received.
+	UsedP50 *float64
+}
+
+// MissedRatio is the share of requests with a budget that were late or exhausted, nil without any.
+func (m Margins) MissedRatio() *float64 {
+	if m.WithBudget == 0 {
+		return nil
+	}
+	ratio := float64(m.Late+m.Exhausted) / float64(m.WithBudget)
+	return &ratio
+}
+
+// RouteMargins are the margins of one route over a window.
+type RouteMargins struct {
+	Service, Route string
+	// Key stands for the route in MarginQuestion.Keys.
+	Key uint64
+	Margins
+	BudgetP50 *time.Duration
+}
+
+//go:embed queries/margin.sql
+var marginSQL string
+
+// Margins answers with the routes, the least margin first.
+func (db *DB) Margins(ctx context.Context, q MarginQuestion) ([]RouteMargins, error) {
+	var answer []RouteMargins
+	parameters := q.parameters()
+	parameters["limit"], parameters["skip"] = q.Limit, q.Skip
+	err := db.ask(ctx, marginSQL, func(rows driver.Rows) error {
+		var r RouteMargins
+		var found marginColumns
+		var budget int64
+		var budgets uint64
+		if err := rows.Scan(&r.Service, &r.Route, &r.Key, &r.Requests, &r.WithBudget, &r.Answered, &r.Late, &r.Exhausted,
+			&found.count, &found.margins, &found.used, &found.usable, &budget, &budgets); err != nil {
+			return err
+		}
+		found.fill(&r.Margins)
+		if budgets > 0 {
+			r.BudgetP50 = nanoseconds(budget)
+		}
+		answer = append(answer, r)
+		return nil
+	}, parameters)
+	return answer, question("margins of routes", err)
+}
+
+// MarginBucket is one bucket of one route.
+type MarginBucket struct {
+	Key uint64
+	At  time.Time
+	Margins
+}
+
+//go:embed queries/margin_buckets.sql
+var marginBucketsSQL string
+
+// maxBuckets is more than the buckets of the longest list of routes: 1,000 routes of 60 and an incomplete one at each end.
+const maxBuckets = 62_000
+
+// MarginBuckets answers with the buckets that have requests of the routes in Keys, each route's oldest first.
+func (db *DB) MarginBuckets(ctx context.Context, q MarginQuestion, width time.Duration) ([]MarginBucket, error) {
+	var answer []MarginBucket
+	parameters := q.parameters()
+	parameters["limit"], parameters["bucket"] = maxBuckets, int64(width)
+	err := db.ask(ctx, marginBucketsSQL, func(rows driver.Rows) error {
+		var b MarginBucket
+		var found marginColumns
+		var at int64
+		if err := rows.Scan(&b.Key, &at, &b.Requests, &b.WithBudget, &b.Answered, &b.Late, &b.Exhausted,
+			&found.count, &found.margins, &found.used, &found.usable); err != nil {
+			return err
+		}
+		b.At = time.Unix(0, at).UTC()
+		found.fill(&b.Margins)
+		answer = append(answer, b)
+		return nil
+	}, parameters)
+	return answer, question("margins over time", err)
+}
+
+func (q MarginQuestion) parameters() map[string]any {
+	parameters := q.Window.parameters()
+	parameters["service"], parameters["route"] = q.Service, q.Route
+	parameters["keys"] = q.Keys
+	if q.Keys == nil {
+		parameters["keys"] = []uint64{}
+	}
+	return parameters
+}
+
+// marginColumns are the columns that mean nothing without a count.
+type marginColumns struct {
+	count   uint64 // answered requests with a margin
+	margins []int64
+	used    float64
+	usable  uint64 // of these, with a budget above zero
+}
+
+func (c marginColumns) fill(m *Margins) {
+	if c.count > 0 && len(c.margins) == 3 {
+		m.P05, m.P50, m.P95 = nanoseconds(c.margins[0]), nanoseconds(c.margins[1]), nanoseconds(c.margins[2])
+	}
+	if c.usable > 0 {
+		m.UsedP50 = &c.used
+	}
+}
+
+func nanoseconds(n int64) *time.Duration {
+	d := time.Duration(n)
+	return &d
+}

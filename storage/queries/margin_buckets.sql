@@ -1,0 +1,35 @@
+-- How did the margin of some routes go over time? One row per route and bucket that has requests, oldest first.
+-- from, to        nanoseconds since 1970, from inclusive, to exclusive
+-- bucket          width in nanoseconds; buckets start at multiples of it since 1970
+-- service, route  exact; '' means any
+-- keys            cityHash64(service, route) of the routes wanted
+-- limit           rows
+-- Reads the months of the window; with a service, the prefix (service) of the sort key.
+WITH
+    ifNull(budget_received_ns, 0) AS received,
+    -- A request that was refused for lack of time may have been granted nothing, but it did ask.
+    isNotNull(budget_received_ns) OR (exhausted AND isNotNull(budget_requested_ns)) AS budgeted,
+    answered AND isNotNull(budget_received_ns) AND isNotNull(margin_ns) AS measured,
+    measured AND received > 0 AS usable
+SELECT
+    cityHash64(service, route) AS key,
+    toUnixTimestamp64Nano(ts) - toUnixTimestamp64Nano(ts) % {bucket:Int64} AS at,
+    count() AS requests,
+    countIf(budgeted) AS with_budget,
+    countIf(answered) AS answers,
+    countIf(answered AND budgeted AND ifNull(late, false)) AS late_answers,
+    countIf(exhausted AND budgeted) AS ended,
+    countIf(measured) AS margins,
+    quantilesExactIf(0.05, 0.5, 0.95)(ifNull(margin_ns, 0), measured) AS margin,
+    quantileExactIf(0.5)((received - ifNull(margin_ns, 0)) / received, usable) AS used_p50,
+    countIf(usable) AS usable_margins
+FROM hops FINAL
+WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
+    AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC')
+    AND entry
+    AND ({service:String} = '' OR service = {service:String})
+    AND ({route:String} = '' OR route = {route:String})
+    AND has({keys:Array(UInt64)}, cityHash64(service, route))
+GROUP BY key, at
+ORDER BY key, at
+LIMIT {limit:UInt32}

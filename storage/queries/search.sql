@@ -1,0 +1,42 @@
+-- Which traces may fit? One row per entry span, newest first; the same trace comes once for each of its entries, and a span
+-- that was written twice may come twice. What cannot be told from one span is judged by the caller.
+-- from, to                   nanoseconds since 1970, from inclusive, to exclusive
+-- before_ts, before_trace,   where the previous page ended, exclusive: nanoseconds and hexadecimal digits
+--   before_span
+-- service, route, outcome    of the entry, exact; '' means any
+-- late, exhausted            of the entry; NULL means any
+-- margin_lt, margin_gt       of the entry, nanoseconds, exclusive; NULL means any
+-- stage, peer, cause, phase  of one span within an hour of the window that fits all of them; '' means any. A peer is called
+--                            under its own service or under the name its caller recorded.
+-- limit                      rows
+-- Reads the months of the window; with a service, the prefix (service) of the sort key.
+SELECT
+    toUnixTimestamp64Nano(ts) AS at,
+    lower(hex(trace_id)) AS trace,
+    lower(hex(span_id)) AS span
+FROM hops
+WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
+    AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC')
+    AND (toUnixTimestamp64Nano(ts), hex(trace_id), hex(span_id)) < ({before_ts:Int64}, upper({before_trace:String}), upper({before_span:String}))
+    AND entry
+    AND is_deleted = 0
+    AND ({service:String} = '' OR service = {service:String})
+    AND ({route:String} = '' OR route = {route:String})
+    AND ({outcome:String} = '' OR outcome = {outcome:String})
+    AND (isNull({late:Nullable(Bool)}) OR ifNull(late, false) = {late:Nullable(Bool)})
+    AND (isNull({exhausted:Nullable(Bool)}) OR exhausted = {exhausted:Nullable(Bool)})
+    AND (isNull({margin_lt:Nullable(Int64)}) OR margin_ns < {margin_lt:Nullable(Int64)})
+    AND (isNull({margin_gt:Nullable(Int64)}) OR margin_ns > {margin_gt:Nullable(Int64)})
+    AND (({stage:String} = '' AND {peer:String} = '' AND {cause:String} = '' AND {phase:String} = '') OR trace_id IN (
+        SELECT trace_id
+        FROM hops
+        WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC') - toIntervalHour(1)
+            AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC') + toIntervalHour(1)
+            AND ({stage:String} != '' OR {peer:String} != '' OR {cause:String} != '' OR {phase:String} != '')
+            AND ({stage:String} = '' OR if(stage = '', name, stage) = {stage:String})
+            AND ({peer:String} = '' OR peer = {peer:String} OR (service = {peer:String} AND kind IN ('Server', 'Consumer')))
+            AND ({cause:String} = '' OR cancel_cause = {cause:String})
+            AND ({phase:String} = '' OR timeout_phase = {phase:String})
+    ))
+ORDER BY ts DESC, trace_id DESC, span_id DESC
+LIMIT {limit:UInt32}

@@ -1,0 +1,38 @@
+-- The raw spans of some traces, by trace and time, each once: of several rows of one span the longest.
+-- ids       hexadecimal digits, lower case
+-- from, to  seconds since 1970, both inclusive: the times of the traces
+-- limit     spans of each trace
+-- The days of the traces, then the bloom filter on TraceId.
+SELECT *
+FROM
+(
+    SELECT
+        TraceId,
+        SpanId,
+        ParentSpanId,
+        TraceState,
+        ServiceName,
+        SpanName,
+        ScopeName,
+        SpanKind,
+        StatusCode,
+        StatusMessage,
+        toUnixTimestamp64Nano(Timestamp) AS start,
+        Duration,
+        SpanAttributes,
+        ResourceAttributes,
+        arrayMap(t -> toUnixTimestamp64Nano(t), Events.Timestamp) AS event_times,
+        Events.Name,
+        Events.Attributes,
+        Links.TraceId,
+        Links.SpanId,
+        Links.Attributes
+    FROM otel_traces
+    WHERE TraceId IN ({ids:Array(String)})
+        AND Timestamp >= fromUnixTimestamp64Nano({from:Int64} * 1000000000)
+        AND Timestamp < fromUnixTimestamp64Nano(({to:Int64} + 1) * 1000000000)
+    ORDER BY TraceId, SpanId, ServiceName, SpanKind, Duration DESC
+    LIMIT 1 BY TraceId, SpanId, ServiceName, SpanKind
+)
+ORDER BY TraceId, start, SpanId
+LIMIT {limit:UInt32} BY TraceId

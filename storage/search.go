@@ -1,0 +1,88 @@
+package storage
+
+import (
+	"context"
+	_ "embed"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/laxity-dev/laxity/internal/span"
+)
+
+// SearchQuestion asks for entry spans whose traces may fit. Empty texts and nil match any.
+type SearchQuestion struct {
+	Window
+	// Of the entry.
+	Service, Route, Outcome string
+	Late, Exhausted         *bool
+	MarginLess, MarginMore  *time.Duration
+	// Of one span anywhere in the trace that fits all of them.
+	Stage, Peer, Cause, Phase string
+	// Before is where the previous page ended; the zero value means at the end of the window.
+	Before Entry
+	Limit  int
+}
+
+// Entry is an entry span and when it started, in nanoseconds since 1970.
+type Entry struct {
+	Start int64
+	Trace span.TraceID
+	Span  span.ID
+}
+
+//go:embed queries/search.sql
+var searchSQL string
+
+// Search answers with entry spans, newest first. A trace comes once for each of its entries that fit.
+func (db *DB) Search(ctx context.Context, q SearchQuestion) ([]Entry, error) {
+	before := q.Before
+	trace, id := before.Trace.String(), before.Span.String()
+	if before == (Entry{}) {
+		before.Start, trace, id = math.MaxInt64, strings.Repeat("f", 32), strings.Repeat("f", 16)
+	}
+	parameters := q.parameters()
+	for name, value := range map[string]any{
+		"before_ts": before.Start, "before_trace": trace, "before_span": id,
+		"service": q.Service, "route": q.Route, "outcome": q.Outcome,
+		"late": flag(q.Late), "exhausted": flag(q.Exhausted), "margin_lt": length(q.MarginLess), "margin_gt": length(q.MarginMore),
+		"stage": q.Stage, "peer": q.Peer, "cause": q.Cause, "phase": q.Phase, "limit": q.Limit,
+	} {
+		parameters[name] = value
+	}
+	var answer []Entry
+	err := db.ask(ctx, searchSQL, func(rows driver.Rows) error {
+		var e Entry
+		var trace, id string
+		if err := rows.Scan(&e.Start, &trace, &id); err != nil {
+			return err
+		}
+		var err error
+		if e.Trace, err = span.ParseTraceID(trace); err != nil {
+			return err
+		}
+		if e.Span, err = span.ParseID(id); err != nil {
+			return err
+		}
+		answer = append(answer, e)
+		return nil
+	}, parameters)
+	return answer, question("search", err)
+}
+
+// flag and length turn an optional value into a parameter: nil becomes NULL.
+func flag(b *bool) any {
+	if b == nil {
+		return nil
+	}
+	return *b
+}
+
+func length(d *time.Duration) any {
+	if d == nil {
+		return nil
+	}
+	return int64(*d)
+}
