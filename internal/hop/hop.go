@@ -27,8 +27,8 @@ type Row struct {
 	Start         int64
 	Duration      int64
 	Weight        float64 // how many spans this one stands for
-	// Entry, Answered and Exhausted are what the span says by itself; see verdict.SpanVerdict. The last two are about
-	// entries.
+	// Entry, Answered and Exhausted are what the span says by itself; see verdict.SpanVerdict. The last two, and the route,
+	// are about entries.
 	Entry, Answered, Exhausted bool
 
 	Route          string
@@ -80,7 +80,7 @@ func FromSpan(s *span.Span) (row Row, dropped int) {
 		Service: clean(s.Service, maxText), Name: clean(s.Name, maxText),
 		Kind: s.Kind, Status: s.Status, StatusMessage: clean(s.StatusMessage, maxText),
 		Start: s.Start, Duration: s.End - s.Start, Weight: Weight(s.TraceState),
-		Route: clean(route(s), maxText), Peer: clean(peer(s.Attrs), maxText),
+		Peer:           clean(peer(s.Attrs), maxText),
 		Instance:       clean(s.Resource.String("service.instance.id"), maxText),
 		Host:           clean(cmp.Or(s.Resource.String("host.name"), s.Resource.String("host.id")), maxText),
 		ServiceVersion: clean(s.Resource.String("service.version"), maxCode),
@@ -89,6 +89,7 @@ func FromSpan(s *span.Span) (row Row, dropped int) {
 	}
 	if v := verdict.JudgeSpan(s); v.Entry {
 		row.Entry, row.Answered, row.Exhausted = true, v.Answered, v.Exhausted
+		row.Route = clean(verdict.RouteOf(s), maxText)
 	}
 	row.PID, _ = s.Resource.Int("process.pid")
 	region := false
@@ -168,18 +169,6 @@ func put(attrs span.Attributes, key, value string) {
 	if value != "" {
 		attrs[key] = value
 	}
-}
-
-// route names what an entry serves: http.route, else the rpc's service and method; "" leaves the span's name.
-func route(s *span.Span) string {
-	if r := s.Attrs.String("http.route"); r != "" {
-		return r
-	}
-	method := s.Attrs.String("rpc.method")
-	if service := s.Attrs.String("rpc.service"); service != "" && method != "" {
-		return service + "/" + method
-	}
-	return method
 }
 
 // peer names whom a client calls.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/laxity-dev/laxity/internal/span"
+	"github.com/laxity-dev/laxity/internal/verdict"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 )
 
@@ -127,8 +128,12 @@ func TestWhatAnEntrySaysByItself(t *testing.T) {
 	if row, _ := FromSpan(&entry); !row.Entry || row.Answered || !row.Exhausted {
 		t.Errorf("ended by its own deadline: %+v", row)
 	}
-	call := span.Span{Kind: span.KindClient, Parent: span.ID{1}}
-	if row, _ := FromSpan(&call); row.Entry || row.Answered || row.Exhausted {
+	entry.Name = "GET /orders/42"
+	if row, _ := FromSpan(&entry); row.Route != verdict.RouteOf(&entry) || row.Route == "" {
+		t.Errorf("route %q, the statement says %q", row.Route, verdict.RouteOf(&entry))
+	}
+	call := span.Span{Kind: span.KindClient, Parent: span.ID{1}, Attrs: span.Attributes{"http.route": "/"}}
+	if row, _ := FromSpan(&call); row.Entry || row.Answered || row.Exhausted || row.Route != "" {
 		t.Errorf("a call: %+v", row)
 	}
 }
