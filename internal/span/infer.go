@@ -6,6 +6,9 @@ import (
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 )
 
+// RuleBudgetFrom is the rule by which an attribute of another system is taken as a budget.
+const RuleBudgetFrom = "budget_from"
+
 // Infer sets an attribute that was derived by the named rule, unless the span already has it, and marks the span: it then
 // carries deadline.inferred, and deadline.inferred.rule names the rule beside those of earlier calls, separated by commas.
 // It reports whether the attribute was set.

@@ -105,7 +105,7 @@ func (q *inquiry) propagation(i int32) {
 			above = q.after(above, &q.t.nodes[n.parent], n)
 		}
 	}
-	recorded := n.v.HasBudget && !n.v.foreign(n.Span)
+	recorded := n.v.HasBudget && !n.InferredBy(span.RuleBudgetFrom)
 	if n.entry && above.known && n.parent != none {
 		q.compareBudgets(i, above, recorded)
 	}
@@ -117,12 +117,6 @@ func (q *inquiry) propagation(i int32) {
 	default:
 		q.rem[i] = above
 	}
-}
-
-// foreign: the budget was not recorded by the service but mapped or derived.
-func (v SpanVerdict) foreign(s *span.Span) bool {
-	inferred, _ := s.Attrs.Bool(budgetattr.InferredKey)
-	return inferred && v.Source == ""
 }
 
 // after is what is left when a child starts: less by the time gone if one clock tells it, else no more than before.
