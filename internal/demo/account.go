@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/laxity-dev/laxity/sdk/budget"
 )
 
 // accountService reads accounts for three callers: who is it, what do they like, what may they see.
@@ -17,7 +19,7 @@ type accountService struct {
 func newAccount(s *service, db *accounts) {
 	a := &accountService{s, db}
 	for _, path := range []string{"/account", "/profile", "/policy"} {
-		s.handle(path, s.timing.limit(inheritedBudget), a.read)
+		s.handle(path, s.inherited(), a.read)
 	}
 }
 
@@ -28,7 +30,7 @@ func (s *accountService) read(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx := r.Context()
 	if err := s.spend(ctx, stageAccount.name+r.URL.Path, stageAccount.median); err != nil {
-		fail(ctx, w, err)
+		fail(w, err)
 		return
 	}
 	row, err := s.query(ctx, q, s.statementTime(ctx, r.URL.Path))
@@ -36,7 +38,7 @@ func (s *accountService) read(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/account" && has(ctx, SlowDependency) {
 			s.faults.took(ctx, SlowDependency, s.name, "the statement was interrupted: "+err.Error())
 		}
-		fail(ctx, w, err)
+		fail(w, err)
 		return
 	}
 	writeJSON(w, http.StatusOK, row)
@@ -56,7 +58,10 @@ func (s *accountService) statementTime(ctx context.Context, path string) time.Du
 
 // query is the hop to the database.
 func (s *accountService) query(ctx context.Context, q question, took time.Duration) (account, error) {
-	ctx, span := s.tracer.Start(ctx, stageQuery.name, trace.WithSpanKind(trace.SpanKindClient))
-	defer span.End()
-	return s.accounts.read(ctx, q.Account, took)
+	var row account
+	err := s.hop(ctx, stageQuery, func(ctx context.Context) (err error) {
+		row, err = s.accounts.read(ctx, q.Account, took)
+		return err
+	}, budget.WithAttributes(attribute.String("db.system.name", "sqlite")))
+	return row, err
 }

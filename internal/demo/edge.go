@@ -2,11 +2,11 @@ package demo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
+	"github.com/laxity-dev/laxity/sdk/budget"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 )
 
@@ -34,10 +34,10 @@ type edge struct {
 func newEdge(s *service, account, retrieval, model, validator *service) *edge {
 	e := &edge{service: s, account: account, retrieval: retrieval, model: model, validator: validator,
 		slots: make(chan struct{}, 256)}
-	s.handle(routeAnswer, s.timing.limit(budgetAnswer), e.answer)
-	s.handle(routeSearch, s.timing.limit(budgetSearch), e.search)
-	s.handle(routeReport, s.timing.limit(budgetReport), e.report)
-	s.handle(routeAccount, s.timing.limit(budgetAccount), e.readAccount)
+	s.handle(routeAnswer, s.granted(budgetAnswer), e.answer)
+	s.handle(routeSearch, s.granted(budgetSearch), e.search)
+	s.handle(routeReport, s.granted(budgetReport), e.report)
+	s.handle(routeAccount, s.granted(budgetAccount), e.readAccount)
 	return e
 }
 
@@ -64,8 +64,8 @@ func (e *edge) serve(w http.ResponseWriter, r *http.Request, chain func(context.
 		e.fail(ctx, w, err)
 		return
 	}
-	if len(answer.Degraded) > 0 {
-		setOutcome(ctx, budgetattr.OutcomeDegraded)
+	for _, stage := range answer.Degraded {
+		budget.FromContext(ctx).Degrade(stage)
 	}
 	writeJSON(w, http.StatusOK, answer)
 }
@@ -75,14 +75,7 @@ func (e *edge) fail(ctx context.Context, w http.ResponseWriter, err error) {
 	if clientGone(ctx) && has(ctx, ClientLeaves) {
 		e.faults.took(ctx, ClientLeaves, e.name, "the client closed the connection while the edge was at work")
 	}
-	var refused *statusError
-	switch {
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &refused) && refused.status == http.StatusGatewayTimeout:
-		http.Error(w, err.Error(), http.StatusGatewayTimeout)
-	default:
-		setOutcome(ctx, budgetattr.OutcomeFailed)
-		http.Error(w, err.Error(), http.StatusBadGateway)
-	}
+	fail(w, err)
 }
 
 func (e *edge) readAccount(w http.ResponseWriter, r *http.Request) {
@@ -170,7 +163,7 @@ func (e *edge) enter(ctx context.Context) (leave func(), err error) {
 		return nil, context.Cause(ctx)
 	}
 	waited := time.Since(begin)
-	noteQueue(ctx, waited)
+	budget.FromContext(ctx).AddQueueTime(waited)
 	if plays {
 		e.faults.took(ctx, LocalQueue, e.name, fmt.Sprintf("waited %v for a slot", waited.Round(time.Millisecond)))
 	}

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/laxity-dev/laxity/sdk/budgetattr"
+	"github.com/laxity-dev/laxity/sdk/budget"
 )
 
-// Two layers retry a refusal, so the model is called up to rounds × attempts times, as long as it likes to refuse.
+// Two layers retry a refusal, the client of the provider and the edge itself, so the model is called up to rounds × attempts times, as long as it likes to refuse.
 const (
 	retryRounds   = 3
 	retryAttempts = 3
@@ -21,13 +21,21 @@ const (
 	refusalTime   = 260 * time.Millisecond
 )
 
+// layerOf names the layer that makes attempt n, from 0.
+func layerOf(n int) string {
+	if n > 0 && n%retryAttempts == 0 {
+		return "edge"
+	}
+	return "provider_client"
+}
+
 var errStreamCut = errors.New("the model's stream ended without its end mark")
 
 // model plays a provider that streams tokens as server-sent events.
 type model struct{ *service }
 
 func newModel(s *service) {
-	s.handle("/stream", s.timing.limit(inheritedBudget), model{s}.stream)
+	s.handle("/stream", s.inherited(), model{s}.stream)
 }
 
 func (s model) stream(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +49,7 @@ func (s model) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := s.spend(ctx, stageGenerate.name, stageGenerate.median); err != nil {
-		fail(ctx, w, err)
+		fail(w, err)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -66,10 +74,9 @@ func (s model) stream(w http.ResponseWriter, r *http.Request) {
 func (s model) refuse(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	if err := work(ctx, s.timing.limit(refusalTime)); err != nil {
-		fail(ctx, w, err)
+		fail(w, err)
 		return
 	}
-	setOutcome(ctx, budgetattr.OutcomeRejected)
 	http.Error(w, "overloaded", http.StatusServiceUnavailable)
 }
 
@@ -78,7 +85,10 @@ func (e *edge) generate(ctx context.Context, q question) (string, error) {
 	var err error
 	for n := range retryRounds * retryAttempts {
 		var text string
-		text, err = e.streamOnce(ctx, q)
+		err = e.hop(ctx, stageGenerate, func(ctx context.Context) (err error) {
+			text, err = e.streamOnce(ctx, q)
+			return err
+		}, budget.WithAttempt(n+1, layerOf(n)), budget.WithBackoff(e.timing.limit(retryBackoff)*time.Duration(n)))
 		if n == 1 && has(ctx, RetryStorm) {
 			e.faults.took(ctx, RetryStorm, e.name, "retried a refusal")
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/laxity-dev/laxity/sdk/budget"
 )
 
 // profileCall is an optional call beside the chain. Once the chain has gone on without it, its result is refused.
@@ -55,7 +57,11 @@ func (p *profileCall) end() bool {
 
 // closeProfile records a profile that was refused because it came too late.
 func (e *edge) closeProfile(ctx context.Context, p *profileCall) {
-	if p.end() && has(ctx, LateResult) {
+	if !p.end() {
+		return
+	}
+	budget.FromContext(ctx).LateResult()
+	if has(ctx, LateResult) {
 		e.faults.took(ctx, LateResult, e.name, "the profile arrived after the edge had gone on without it")
 	}
 }

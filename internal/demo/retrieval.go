@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/laxity-dev/laxity/sdk/budgetattr"
+	"github.com/laxity-dev/laxity/sdk/budget"
 )
 
 // documents is what retrieval finds, best first when rerank took part.
@@ -22,8 +22,8 @@ type retrieval struct {
 
 func newRetrieval(s, rerank *service) {
 	r := &retrieval{s, rerank}
-	s.handle("/search", s.timing.limit(inheritedBudget), r.search)
-	s.handle("/collect", s.timing.limit(inheritedBudget), r.collect)
+	s.handle("/search", s.inherited(), r.search)
+	s.handle("/collect", s.inherited(), r.collect)
 }
 
 func (s *retrieval) search(w http.ResponseWriter, r *http.Request) {
@@ -33,7 +33,7 @@ func (s *retrieval) search(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx := r.Context()
 	if err := s.spend(ctx, stageRetrieval.name, stageRetrieval.median); err != nil {
-		fail(ctx, w, err)
+		fail(w, err)
 		return
 	}
 	found := documents{Documents: []string{"handbook", "release notes", "tickets"}}
@@ -43,11 +43,11 @@ func (s *retrieval) search(w http.ResponseWriter, r *http.Request) {
 	case err == nil:
 		found.Documents = ordered.Documents
 	case ctx.Err() != nil:
-		fail(ctx, w, err)
+		fail(w, err)
 		return
 	default:
 		found.Degraded = append(found.Degraded, stageRerank.name)
-		setOutcome(ctx, budgetattr.OutcomeDegraded)
+		budget.FromContext(ctx).Degrade(stageRerank.name)
 	}
 	writeJSON(w, http.StatusOK, found)
 }
@@ -61,7 +61,7 @@ func (s *retrieval) collect(w http.ResponseWriter, r *http.Request) {
 	number := requestFrom(ctx).number
 	took := latency(number, stageCollect.name, stageCollect.median) + collectGrowth(number)
 	if err := work(ctx, s.timing.work(took)); err != nil {
-		fail(ctx, w, err)
+		fail(w, err)
 		return
 	}
 	writeJSON(w, http.StatusOK, documents{Documents: []string{"handbook", "release notes", "tickets"}})
@@ -71,7 +71,7 @@ func (s *retrieval) collect(w http.ResponseWriter, r *http.Request) {
 type rerank struct{ *service }
 
 func newRerank(s *service) {
-	s.handle("/order", s.timing.limit(inheritedBudget), rerank{s}.order)
+	s.handle("/order", s.inherited(), rerank{s}.order)
 }
 
 func (s rerank) order(w http.ResponseWriter, r *http.Request) {
@@ -81,7 +81,7 @@ func (s rerank) order(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx := r.Context()
 	if err := s.rank(ctx); err != nil {
-		fail(ctx, w, err)
+		fail(w, err)
 		return
 	}
 	if n := len(in.Documents); n > 1 {

@@ -10,7 +10,7 @@ type validator struct {
 
 func newValidator(s, account *service) {
 	v := &validator{s, account}
-	s.handle("/validate", s.timing.limit(inheritedBudget), v.validate)
+	s.handle("/validate", s.inherited(), v.validate)
 }
 
 func (s *validator) validate(w http.ResponseWriter, r *http.Request) {
@@ -20,12 +20,12 @@ func (s *validator) validate(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx := r.Context()
 	if err := s.spend(ctx, stageValidate.name, stageValidate.median); err != nil {
-		fail(ctx, w, err)
+		fail(w, err)
 		return
 	}
 	var allowed account
 	if err := s.callStage(ctx, stagePolicy, s.account, "/policy", q, &allowed); err != nil {
-		fail(ctx, w, err)
+		fail(w, err)
 		return
 	}
 	writeJSON(w, http.StatusOK, allowed)
