@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -50,6 +51,9 @@ func (e *Engine) run(ctx context.Context, q *query, r *reply) error {
 		}
 	}
 	result, err := conn.Exec(sql, q.format, q.params...)
+	if e := new(chdb.Error); q.data != "" && errors.As(err, &e) {
+		e.Message = strings.ReplaceAll(e.Message, "in file/uri "+q.data, "in the body")
+	}
 	if err != nil {
 		return err
 	}

@@ -33,10 +33,11 @@ func (e *Error) Error() string { return e.Message }
 
 var (
 	errorPrefix = regexp.MustCompile(`^(?:Code: (\d+)\. DB::Exception: )+`)
+	errorSuffix = regexp.MustCompile(`(?: \(version [^()]*\)\. \([A-Z][A-Z0-9_]+\))+$`)
 	errorName   = regexp.MustCompile(`\(([A-Z][A-Z0-9_]+)\)`)
 )
 
-// parseError reads the engine's text of an exception; causes repeat the prefix, of which one is kept.
+// parseError reads the engine's text of an exception; causes repeat prefix and suffix, of which one is kept.
 func parseError(text string) *Error {
 	text = strings.TrimSpace(text)
 	if i := strings.Index(text, "Code: "); i > 0 {
@@ -47,6 +48,7 @@ func parseError(text string) *Error {
 		e.Code, _ = strconv.Atoi(m[1])
 		text = text[len(m[0]):]
 	}
+	text = errorSuffix.ReplaceAllString(text, "")
 	if all := errorName.FindAllStringSubmatch(text, -1); all != nil {
 		e.Name = all[len(all)-1][1]
 	}
