@@ -7,6 +7,7 @@ import (
 	"net"
 	"runtime"
 	"strings"
+	"time"
 )
 
 // DefaultListen is where the engine is found when nothing else is said.
@@ -23,13 +24,15 @@ type Config struct {
 	User     string
 	Password string
 
-	MaxQueries  int   // statements that run at once; default twice the processors, at least 4
-	MaxWaiting  int   // requests that may wait for their turn; default 128, negative for none
-	MaxMemory   int64 // bytes that all statements may use together; default half of the machine's memory
-	MaxBody     int64 // bytes of one request body after decompression; default 4 GiB
-	MaxInline   int64 // bytes of statement text with the data that follows it; default 256 MiB
-	Settings    map[string]string
-	ServerFlags []string // further server settings as --name=value
+	MaxQueries int   // statements that run at once; default twice the processors, at least 4
+	MaxWaiting int   // requests that may wait for their turn; default 128, negative for none
+	MaxMemory  int64 // bytes that all statements may use together; default half of the machine's memory
+	MaxBody    int64 // bytes of one request body after decompression; default 4 GiB
+	MaxInline  int64 // bytes of statement text with the data that follows it; default 256 MiB
+
+	Grace       time.Duration     // what running statements may take to end at a shutdown; default 10 s
+	Settings    map[string]string // of every statement that does not bring its own
+	ServerFlags []string          // further server settings as --name=value
 
 	Logger *slog.Logger // slog.Default() by default
 }
@@ -45,7 +48,7 @@ func (c *Config) Validate() error {
 	if strings.ContainsAny(c.Data, "*?{}\n\x00") {
 		return fmt.Errorf("data directory %q: the engine reads *, ? and braces in a path as patterns; choose another name", c.Data)
 	}
-	if c.MaxQueries < 0 || c.MaxMemory < 0 || c.MaxBody < 0 || c.MaxInline < 0 {
+	if c.MaxQueries < 0 || c.MaxMemory < 0 || c.MaxBody < 0 || c.MaxInline < 0 || c.Grace < 0 {
 		return errors.New("limits must not be negative")
 	}
 	if c.Password == "" && c.User != "" && c.User != defaultUser {
@@ -93,6 +96,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxInline == 0 {
 		c.MaxInline = 256 << 20
+	}
+	if c.Grace == 0 {
+		c.Grace = 10 * time.Second
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()

@@ -111,9 +111,6 @@ func (e *Engine) Version() string { return e.version }
 // Refused counts the requests turned away because the line was full.
 func (e *Engine) Refused() int64 { return e.refused.Load() }
 
-// grace is how long running statements may take to end by themselves at a shutdown.
-const grace = 10 * time.Second
-
 // Serve answers requests until ctx ends, then lets running statements finish for a while, cancels the rest and closes.
 func (e *Engine) Serve(ctx context.Context) error {
 	served := make(chan error, 1)
@@ -123,7 +120,7 @@ func (e *Engine) Serve(ctx context.Context) error {
 		return errors.Join(err, e.Close())
 	case <-ctx.Done():
 	}
-	patience, cancel := context.WithTimeout(context.Background(), grace)
+	patience, cancel := context.WithTimeout(context.Background(), e.config.Grace)
 	defer cancel()
 	_ = e.server.Shutdown(patience)
 	err := e.Close()
@@ -136,7 +133,7 @@ func (e *Engine) Serve(ctx context.Context) error {
 // Close cancels what runs and shuts the engine down.
 func (e *Engine) Close() error {
 	e.abort()
-	farewell, cancel := context.WithTimeout(context.Background(), grace)
+	farewell, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	_ = e.server.Shutdown(farewell) // the cancelled statements tell their clients
 	_ = e.server.Close()

@@ -58,6 +58,7 @@ Without a password it listens on loopback only. The library it needs is installe
 	flags.IntVar(&config.MaxQueries, "max-queries", 0, "statements that run at once (default twice the processors, at least 4)")
 	flags.IntVar(&config.MaxWaiting, "max-waiting", 0, "requests that may wait for their turn (default 128, negative for none)")
 	flags.StringVar(&maxMemory, "max-memory", "", "memory for all statements together, like 2GiB (default half of the machine's)")
+	flags.DurationVar(&config.Grace, "grace", 0, "what running statements may take to end at a stop (default 10s)")
 	flags.StringVar(&config.Library, "library", "", "path of libchdb (default where 'make engine-lib' puts it)")
 	flags.StringVar(&addressFile, "address-file", "", "file to write the address to once the engine listens")
 	return cmd

@@ -29,6 +29,7 @@ type Options struct {
 	MaxQueries  int
 	MaxWaiting  int
 	MaxMemory   int64 // bytes
+	Grace       time.Duration
 	ServerFlags []string
 }
 
@@ -125,6 +126,12 @@ func (e *Engine) Query(sql string) (string, error) {
 // Pid of the engine's process.
 func (e *Engine) Pid() int { return e.process.Process.Pid }
 
+// Log is what the process wrote to its standard error. The process must have ended.
+func (e *Engine) Log() string {
+	<-e.ended
+	return e.stderr.String()
+}
+
 // Kill ends the process at once, as kill -9 does.
 func (e *Engine) Kill() {
 	_ = e.process.Process.Kill()
@@ -163,7 +170,7 @@ func (e *Engine) launch() error {
 	o := e.options
 	args := []string{
 		"-listen", o.Listen, "-data", o.Data, "-user", o.User, "-password", o.Password, "-max-queries", strconv.Itoa(o.MaxQueries),
-		"-max-waiting", strconv.Itoa(o.MaxWaiting), "-max-memory", strconv.FormatInt(o.MaxMemory, 10),
+		"-max-waiting", strconv.Itoa(o.MaxWaiting), "-max-memory", strconv.FormatInt(o.MaxMemory, 10), "-grace", o.Grace.String(),
 	}
 	for _, f := range o.ServerFlags {
 		args = append(args, "-server-flag", f)

@@ -31,6 +31,7 @@ func run() error {
 	flag.IntVar(&config.MaxQueries, "max-queries", 0, "")
 	flag.IntVar(&config.MaxWaiting, "max-waiting", 0, "")
 	flag.Int64Var(&config.MaxMemory, "max-memory", 0, "")
+	flag.DurationVar(&config.Grace, "grace", 0, "")
 	flag.Func("server-flag", "", func(s string) error {
 		config.ServerFlags = append(config.ServerFlags, s)
 		return nil
