@@ -206,7 +206,7 @@ func (a *account) lines(t *tree) []Line {
 	changes, unwaited := a.changes, a.path.unwaited
 	l.cleanup = a.cleanup(n)
 	for i, s := range a.path.segments {
-		for ; len(unwaited) > 0 && t.nodes[unwaited[0]].start < s.from; unwaited = unwaited[1:] {
+		for ; len(unwaited) > 0 && t.nodes[unwaited[0]].start <= s.from; unwaited = unwaited[1:] {
 			l.unwaited(unwaited[0])
 		}
 		for ; len(changes) > 0 && changes[0].at <= s.from; changes = changes[1:] {
@@ -302,16 +302,15 @@ func (l *ledger) close(n *node) {
 }
 
 func (l *ledger) change(c limitChange) {
-	evidence := EvidenceMeasured
-	if !c.seen {
-		evidence = EvidenceBound
-	}
-	line := l.debit(Line{Kind: LineLimitChange, Evidence: evidence, Text: changeText(l.t, l.a, c)}, c.node, c.at, c.by)
+	line := l.debit(Line{Kind: LineLimitChange, Evidence: EvidenceMeasured, Text: changeText(l.t, l.a, c)}, c.node, c.at, c.by)
 	line.Duration = 0
 }
 
 // unwaited notes a hop that took nothing off the balance, because it was skipped or ran beside what was waited on.
 func (l *ledger) unwaited(i int32) {
+	if n := &l.t.nodes[l.a.node]; l.t.nodes[i].start > n.start+l.a.elapsed {
+		return // made after the target was reached: not part of the account
+	}
 	l.memos(i, l.t.nodes[i].start)
 	line := l.debit(Line{Kind: LineHop, Evidence: EvidenceSameClock}, i, l.t.nodes[i].start, 0)
 	if !sameProcess(&l.t.nodes[l.a.node], &l.t.nodes[i]) {
@@ -461,11 +460,20 @@ func (line *Line) fill(t *tree, i int32) {
 // itself is its own peer.
 func (t *tree) peer(i int32) string {
 	n := &t.nodes[i]
+	if n.parent != none && n.hop && t.nodes[n.parent].Service != n.Service {
+		return n.Service
+	}
 	if callee := t.callee(i); callee != none {
 		return t.nodes[callee].Service
 	}
-	if n.parent != none && !t.nodes[n.parent].call && t.nodes[n.parent].Service != n.Service {
-		return n.Service
+	return PeerOf(t.nodes[t.via(i)].Span)
+}
+
+// via is the one call that a step wraps, or the span itself.
+func (t *tree) via(i int32) int32 {
+	n := &t.nodes[i]
+	if !n.call && n.hop && !n.entry && n.kids == 1 && t.nodes[t.kidsOf(i)[0]].call {
+		return t.kidsOf(i)[0]
 	}
-	return PeerOf(n.Span)
+	return i
 }

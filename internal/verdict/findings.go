@@ -20,6 +20,8 @@ type inquiry struct {
 	rem     []handed
 	account []int32
 	first   []int32
+	// effects marks accounts of which an uncertain effect is already reported.
+	effects map[int32]bool
 }
 
 // finding is a Finding with what orders it.
@@ -37,7 +39,7 @@ type handed struct {
 }
 
 func (t *tree) inquire(a *account, s *search) *inquiry {
-	q := &inquiry{t: t, holder: a, search: s, places: map[int32]place{}}
+	q := &inquiry{t: t, holder: a, search: s, places: map[int32]place{}, effects: map[int32]bool{}}
 	q.rem = make([]handed, len(t.nodes))
 	q.account = make([]int32, len(t.nodes))
 	q.first = make([]int32, len(t.nodes))
@@ -67,6 +69,7 @@ func (t *tree) inquire(a *account, s *search) *inquiry {
 	for _, w := range t.searchSkew(s) {
 		q.addAt(RuleClockSkew, w.node, 0, w.by, EvidenceEstimate, skewText(t, w))
 	}
+	q.uncertainOutcomes()
 	q.openChildren()
 	q.incomplete()
 	q.sort()
@@ -153,10 +156,13 @@ func (q *inquiry) addAt(rule Rule, i int32, offset, amount int64, grade Evidence
 	n := &q.t.nodes[i]
 	f := finding{node: i, at: add(n.placed, offset), Finding: Finding{
 		Rule: rule, Severity: rule.Severity(), SpanID: n.ID.String(), Kind: n.Kind.String(), Service: n.Service,
-		Stage: StageOf(n.Span), Peer: q.t.peer(i), Amount: span.Seconds(amount), Evidence: grade, Cause: n.v.Cause, Text: text,
+		Stage: StageOf(n.Span), Amount: span.Seconds(amount), Evidence: grade, Cause: n.v.Cause, Text: text,
 	}}
 	if !n.Parent.IsZero() {
 		f.ParentSpanID = n.Parent.String()
+	}
+	if !n.entry {
+		f.Peer = q.t.peer(i)
 	}
 	q.found = append(q.found, f)
 	return &q.found[len(q.found)-1].Finding
@@ -191,9 +197,6 @@ func (q *inquiry) entry(i int32) {
 	q.localSpend(i)
 	if results, ok := n.Attrs.Int(budgetattr.LateResultsKey); ok && results > 0 {
 		q.addAt(RuleLateResult, i, n.length, 0, EvidenceMeasured, lateResultText(t, i, results))
-	}
-	if n.v.Outcome == budgetattr.OutcomeUncertain && n.Attrs.String(budgetattr.EffectStateKey) == "" {
-		q.addAt(RuleUncertain, i, n.length, 0, EvidenceMeasured, uncertainText(t, i))
 	}
 	if i == q.holder.node && !n.v.HasBudget && !q.rem[i].known {
 		q.addAt(RuleMissingBudget, i, 0, 0, EvidenceMissing, noBudgetText(t, i))
@@ -256,6 +259,7 @@ func (q *inquiry) anySpan(i int32) {
 	}
 	if budgetattr.EffectState(n.Attrs.String(budgetattr.EffectStateKey)) == budgetattr.EffectUncertain {
 		q.addAt(RuleUncertain, i, n.length, 0, EvidenceMeasured, uncertainText(q.t, i))
+		q.effects[q.account[i]] = true
 	}
 	if n.detached && n.parent != none {
 		p := &q.t.nodes[n.parent]
@@ -371,6 +375,16 @@ func (q *inquiry) incomplete() {
 	}
 	if top != none {
 		q.addAt(RuleIncompleteTrace, top, 0, 0, EvidenceMissing, incompleteText(spans, len(parents)))
+	}
+}
+
+// uncertainOutcomes reports units that ended uncertain without naming the effect.
+func (q *inquiry) uncertainOutcomes() {
+	for _, i := range q.t.order {
+		n := &q.t.nodes[i]
+		if n.entry && n.v.Outcome == budgetattr.OutcomeUncertain && !q.effects[i] {
+			q.addAt(RuleUncertain, i, n.length, 0, EvidenceMeasured, uncertainText(q.t, i))
+		}
 	}
 }
 

@@ -107,7 +107,7 @@ func (s *search) judge(i int32) {
 	s.top[i] = i
 	if o.in != none {
 		s.top[i] = o.in
-		if inherited && n.Service == p.Service {
+		if n.Service == p.Service {
 			return // its service's time is already on the line above
 		}
 	}
@@ -155,7 +155,7 @@ func callerGone(n *node) bool {
 
 // measure finds how much of n was done after the wait of p had ended, by the best evidence there is.
 func (s *search) measure(p, n *node, c cut) outlived {
-	if n.v.HasPostCancel && (callerGone(n) || n.v.HasCancelAfter && sameClock(p, n)) {
+	if n.v.HasPostCancel && callerGone(n) {
 		grade := EvidenceMeasured
 		if n.v.PostCancelInferred {
 			grade = EvidenceSameClock

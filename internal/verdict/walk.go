@@ -108,17 +108,22 @@ type step struct {
 	amount int64 // own work of the account, or what was charged for the hop
 }
 
-// spentIn follows the largest part of an account downwards until it stays in one place.
+// spentIn follows the largest part of an account downwards until it stays in one place. The amount is no more than what
+// the account itself waited.
 func (t *tree) spentIn(account int32, memo map[int32]place) place {
-	var chain []int32
+	type link struct {
+		account int32
+		step    step
+	}
+	var chain []link
 	var found place
 	for at := account; ; {
 		if known, ok := memo[at]; ok {
 			found = known
 			break
 		}
-		chain = append(chain, at)
 		s := t.largest(at)
+		chain = append(chain, link{at, s})
 		if s.next == none {
 			found = place{at, s.amount}
 			break
@@ -133,8 +138,9 @@ func (t *tree) spentIn(account int32, memo map[int32]place) place {
 		}
 		at = below
 	}
-	for _, c := range chain {
-		memo[c] = found
+	for _, l := range slices.Backward(chain) {
+		found.amount = min(found.amount, l.step.amount)
+		memo[l.account] = found
 	}
 	return found
 }
@@ -165,6 +171,7 @@ func (t *tree) largest(account int32) step {
 // callee is the span of the called side of a call, the longest if there are several, none if it left no span.
 func (t *tree) callee(call int32) int32 {
 	best := none
+	call = t.via(call)
 	if !t.nodes[call].call {
 		return best
 	}
