@@ -71,7 +71,9 @@ type Allowance struct {
 func (a Allowance) Starts() bool { return !a.Bounded || a.Amount > 0 && a.Amount >= a.Floor }
 
 // Allowance returns min(remaining − reserve, cap, observed), or an error that wraps [ErrTerms].
-func (t Terms) Allowance() (Allowance, error) {
+func (t Terms) Allowance() (Allowance, error) { return t.allowance() }
+
+func (t *Terms) allowance() (Allowance, error) {
 	if t.Confirm < 0 || t.Tell < 0 {
 		return Allowance{}, fmt.Errorf("%w: a reserve of %v is negative", ErrTerms, min(t.Confirm, t.Tell))
 	}

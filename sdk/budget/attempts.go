@@ -2,6 +2,7 @@ package budget
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
@@ -9,6 +10,9 @@ import (
 
 // LayerSDK is the layer of attempts that a client library made without telling anyone.
 const LayerSDK = "sdk"
+
+// ErrAttempts is the error of an attempt beyond the allowance.
+var ErrAttempts = errors.New("attempts are used up")
 
 // Attempts counts the attempts of one piece of work over all layers. It is safe for concurrent use.
 type Attempts struct {

@@ -32,6 +32,8 @@ type Arrival struct {
 	Waited, EnvelopeWait time.Duration
 	// Attempt is the number of the attempt over all layers, from 1; zero means 1.
 	Attempt int
+	// NoDefault grants nothing to who asks for nothing: for websockets and other work without an end.
+	NoDefault bool
 	// ParentCause says why the work's context is cancelled, if it is: client_disconnect where a connection carries it.
 	// Empty means upstream_cancel.
 	ParentCause budgetattr.Cause
@@ -44,12 +46,14 @@ type Entry struct {
 	arrival Arrival
 	grant   Grant
 	span    trace.Span
-	start   time.Time
-	scope   scope
-	ctx     entryContext
-	base    context.Context
-	cancel  context.CancelCauseFunc
-	release []func()
+	// recorded says whether the span is; if it is not, no hop of the request has a span.
+	recorded bool
+	start    time.Time
+	scope    scope
+	ctx      entryContext
+	base     context.Context
+	cancel   context.CancelCauseFunc
+	release  []func()
 
 	lifted    atomic.Bool
 	firstCall atomic.Int64 // nanoseconds from start to the first downstream call
@@ -66,6 +70,9 @@ type Entry struct {
 	degraded    []string
 	lateResults int
 	route       string
+	exhausted   *ExhaustedError
+	answered    bool
+	left        []openHop // hops open when the answer went out
 	open        *hopState // the first of a list
 	ended       bool
 }
@@ -95,7 +102,7 @@ func (e *Edge) Start(ctx context.Context, a Arrival) (context.Context, *Entry, e
 	mode := e.control.Mode()
 	en := &Entry{edge: e, arrival: a, start: time.Now(), queued: a.Waited, governor: budgetattr.GovernedByDeadline}
 	ctx, en.span = e.tracer.Start(ctx, a.Name, trace.WithSpanKind(a.Kind), trace.WithAttributes(a.Attributes...))
-	en.base = ctx
+	en.base, en.recorded = ctx, en.span.IsRecording()
 	var refusal *ExhaustedError
 	if mode != budgetattr.ModeOff {
 		mode, refusal = en.admit(mode)
@@ -117,6 +124,9 @@ func (e *Edge) Start(ctx context.Context, a Arrival) (context.Context, *Entry, e
 func (en *Entry) admit(mode budgetattr.Mode) (budgetattr.Mode, *ExhaustedError) {
 	policy := &en.edge.policy
 	g := policy.Grant(en.arrival.Ask)
+	if g.Source == budgetattr.SourceDefault && en.arrival.NoDefault {
+		g.Received, g.Source = Limit{}, budgetattr.SourceNone
+	}
 	if g.Source == budgetattr.SourceCaller && en.arrival.Source != "" {
 		g.Source = en.arrival.Source
 	}
@@ -211,7 +221,7 @@ func (en *Entry) baseDone() {
 // except that a caller's wins over a timeout at the same time.
 func (en *Entry) Cancel(cause budgetattr.Cause) {
 	en.mu.Lock()
-	if en.signal.at.IsZero() {
+	if en.signal.at.IsZero() && !en.answered {
 		en.signal = signal{at: time.Now(), cause: cause}
 	}
 	en.mu.Unlock()
@@ -222,7 +232,7 @@ func (en *Entry) Cancel(cause budgetattr.Cause) {
 func (en *Entry) signalled() (signal, bool) {
 	en.mu.Lock()
 	s := en.signal
-	ended := en.ended
+	ended := en.ended || en.answered
 	en.mu.Unlock()
 	if s.at.IsZero() && !ended && en.base.Err() != nil {
 		en.baseDone()
@@ -252,6 +262,39 @@ func (en *Entry) Mode() budgetattr.Mode { return en.scope.mode }
 
 // SetRoute names the route, for metrics; it must be of bounded cardinality.
 func (en *Entry) SetRoute(route string) { en.update(func() { en.route = route }) }
+
+// Route returns the route that was named.
+func (en *Entry) Route() string {
+	en.mu.Lock()
+	defer en.mu.Unlock()
+	return en.route
+}
+
+// Exhausted returns the last refusal or timeout of one of the request's hops, or nil.
+func (en *Entry) Exhausted() *ExhaustedError {
+	en.mu.Lock()
+	defer en.mu.Unlock()
+	return en.exhausted
+}
+
+// Answered says that the answer goes out now though the work has not returned: the hops open now are those that nobody
+// waits for, and a caller that leaves from now on has got its answer.
+func (en *Entry) Answered() {
+	en.update(func() {
+		if !en.answered {
+			en.answered, en.left = true, en.openHops()
+		}
+	})
+}
+
+// openHops lists the open hops. The caller holds the lock.
+func (en *Entry) openHops() []openHop {
+	var open []openHop
+	for h := en.open; h != nil; h = h.next {
+		open = append(open, h.left())
+	}
+	return open
+}
 
 // update changes the entry unless it has ended; from then on its facts are read without the lock.
 func (en *Entry) update(change func()) {
@@ -385,16 +428,16 @@ func (en *Entry) End(err error) {
 		return
 	}
 	en.ended = true
-	var open []openHop
-	for h := en.open; h != nil; h = h.next {
-		open = append(open, h.left())
+	running := en.openHops()
+	if !en.answered {
+		en.left = running
 	}
 	en.open = nil
 	en.mu.Unlock()
 	for _, stop := range en.release {
 		stop()
 	}
-	en.record(now, err, cause, ended, s, open)
+	en.record(now, err, cause, ended, s, running)
 	en.span.End()
 	en.cancel(CauseError(budgetattr.CauseSuperseded))
 }
@@ -419,7 +462,7 @@ func (en *Entry) finalState(err error, cause budgetattr.Cause, ended bool) (budg
 	return budgetattr.OutcomeFailed, ""
 }
 
-func (en *Entry) record(now time.Time, err error, cause budgetattr.Cause, ended bool, s signal, open []openHop) {
+func (en *Entry) record(now time.Time, err error, cause budgetattr.Cause, ended bool, s signal, running []openHop) {
 	outcome, cause := en.finalState(err, cause, ended)
 	reached := en.reachedAt
 	if reached.IsZero() {
@@ -429,8 +472,8 @@ func (en *Entry) record(now time.Time, err error, cause budgetattr.Cause, ended 
 	budgeted := !en.limit.IsZero()
 	after, post := en.afterSignal(now, cause, ended, s)
 	if en.span.IsRecording() {
-		en.setAttributes(outcome, cause, margin, budgeted, ended, after, post, len(open))
-		for _, o := range open {
+		en.setAttributes(outcome, cause, margin, budgeted, ended, after, post, len(running) == 0)
+		for _, o := range en.left {
 			en.span.AddEvent(budgetattr.EventOpenChild, trace.WithAttributes(o.attributes(cause)...))
 		}
 		switch {
@@ -452,9 +495,9 @@ func (en *Entry) record(now time.Time, err error, cause budgetattr.Cause, ended 
 		m.refused.Add(ctx, 1, m.with(labels{route: en.route, mode: en.scope.mode}))
 	}
 	if ended {
-		m.cancelled(ctx, labels{route: en.route, cause: cause}, post, len(open) == 0)
+		m.cancelled(ctx, labels{route: en.route, cause: cause}, post, len(running) == 0)
 	}
-	for _, o := range open {
+	for _, o := range running {
 		m.stillRunning.Add(ctx, 1, m.with(labels{stage: o.stage, peer: o.peer}))
 	}
 }
@@ -475,7 +518,7 @@ func (en *Entry) afterSignal(now time.Time, cause budgetattr.Cause, ended bool, 
 	return at.Sub(en.start), max(now.Sub(at)-en.cleanup.allowed(), 0)
 }
 
-func (en *Entry) setAttributes(outcome budgetattr.Outcome, cause budgetattr.Cause, margin time.Duration, budgeted, ended bool, after, post time.Duration, open int) {
+func (en *Entry) setAttributes(outcome budgetattr.Outcome, cause budgetattr.Cause, margin time.Duration, budgeted, ended bool, after, post time.Duration, stopped bool) {
 	kv := make([]attribute.KeyValue, 0, 24)
 	seconds := func(key string, d time.Duration) { kv = append(kv, attribute.Float64(key, d.Seconds())) }
 	text := func(key, v string) {
@@ -483,6 +526,7 @@ func (en *Entry) setAttributes(outcome budgetattr.Outcome, cause budgetattr.Caus
 			kv = append(kv, attribute.String(key, v))
 		}
 	}
+	text(budgetattr.LabelRoute, en.route)
 	text(budgetattr.ModeKey, string(en.scope.mode))
 	text(budgetattr.ChannelKey, en.edge.policy.Channel)
 	text(budgetattr.BudgetSourceKey, string(en.grant.Source))
@@ -513,10 +557,10 @@ func (en *Entry) setAttributes(outcome budgetattr.Outcome, cause budgetattr.Caus
 	text(budgetattr.CancelCauseKey, string(cause))
 	if ended {
 		seconds(budgetattr.CancelAfterKey, after)
-		kv = append(kv, attribute.Bool(budgetattr.CancelConfirmedKey, open == 0))
+		kv = append(kv, attribute.Bool(budgetattr.CancelConfirmedKey, stopped))
 		seconds(budgetattr.PostCancelTimeKey, post)
 	}
-	kv = append(kv, attribute.Int(budgetattr.OpenChildrenKey, open))
+	kv = append(kv, attribute.Int(budgetattr.OpenChildrenKey, len(en.left)))
 	if en.lateResults > 0 {
 		kv = append(kv, attribute.Int(budgetattr.LateResultsKey, en.lateResults))
 	}

@@ -2,6 +2,7 @@ package budget
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -23,7 +24,7 @@ type Hop struct {
 // no more than a deadline and a span made by hand.
 type hopState struct {
 	mu  sync.Mutex
-	gen uint64 // under mu
+	gen uint64 // changed by the owner alone, under mu
 	hopFacts
 }
 
@@ -78,7 +79,6 @@ func StartHop(ctx context.Context, stage string, opts ...HopOption) (context.Con
 		s = outside()
 	}
 	h := hopStates.Get().(*hopState)
-	h.cfg = hopConfig{}
 	h.cfg.apply(opts)
 	h.stage, h.edge, h.entry, h.mode, h.detach = stage, s.edge, s.entry, s.mode, s.detached
 	h.start = time.Now()
@@ -91,9 +91,7 @@ func StartHop(ctx context.Context, stage string, opts ...HopOption) (context.Con
 		h.refuse(ctx, err)
 		return ctx, Hop{}, err
 	}
-	h.mu.Lock()
 	hop := Hop{s: h, gen: h.gen}
-	h.mu.Unlock()
 	h.ctx = h.derive(ctx, s)
 	if h.cfg.kind >= trace.SpanKindClient && h.entry != nil {
 		h.entry.called(h.start)
@@ -129,7 +127,7 @@ func (h *hopState) admit(ctx context.Context, s *scope) error {
 		}
 	}
 	var err error
-	if h.allowed, err = t.Allowance(); err != nil {
+	if h.allowed, err = t.allowance(); err != nil {
 		return err
 	}
 	h.end = time.Time{}
@@ -242,7 +240,7 @@ func (h *hopState) lift() {
 // startSpan starts the span, unless the request's own span is not recorded: then no part of it is.
 func (h *hopState) startSpan(ctx context.Context) context.Context {
 	h.span = nil
-	if h.entry != nil && !h.entry.span.IsRecording() {
+	if h.entry != nil && !h.entry.recorded {
 		return ctx
 	}
 	name := h.cfg.name
@@ -259,6 +257,7 @@ func (h *hopState) startSpan(ctx context.Context) context.Context {
 
 // refuse records a hop that was not started and gives the state back.
 func (h *hopState) refuse(ctx context.Context, err error) {
+	h.exhausted(err)
 	m := h.edge.metrics
 	m.refused.Add(ctx, 1, m.with(labels{stage: h.stage, peer: h.cfg.peer, mode: h.mode}))
 	h.startSpan(ctx)
@@ -277,6 +276,14 @@ func (h *hopState) refuse(ctx context.Context, err error) {
 		h.span.End()
 	}
 	h.recycle()
+}
+
+// exhausted tells the request that one of its hops had no time.
+func (h *hopState) exhausted(err error) {
+	var e *ExhaustedError
+	if h.entry != nil && errors.As(err, &e) {
+		h.entry.update(func() { h.entry.exhausted = e })
+	}
 }
 
 func (h *hopState) decision() budgetattr.Decision {

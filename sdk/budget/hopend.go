@@ -122,7 +122,6 @@ func (h Hop) End(err error) {
 	if s == nil {
 		return
 	}
-	now := time.Now()
 	s.gen++ // from here on the hop has ended for everyone else
 	s.mu.Unlock()
 	if s.timer != nil {
@@ -130,14 +129,25 @@ func (h Hop) End(err error) {
 	}
 	waited := true
 	if s.entry != nil {
+		if err != nil {
+			s.exhausted(err)
+		}
 		waited = s.entry.untrack(s)
 	}
 	var cause budgetattr.Cause
 	ended := s.ctx.Err() != nil
 	if ended {
 		cause, _ = CauseOf(s.ctx)
+	} else if e := (*ExhaustedError)(nil); errors.As(err, &e) && e.Stage == s.stage && !e.Refused {
+		// Cut by a limit of its own inside, for example that of a phase.
+		cause, ended = e.Cause, true
+		if s.phase == "" {
+			s.phase = e.Phase
+		}
 	}
-	s.measure(now, err, cause, ended, waited)
+	if ended || !waited || s.span != nil || s.edge.policy.Estimator != nil {
+		s.measure(time.Now(), err, cause, ended, waited)
+	}
 	if s.cancel != nil {
 		s.cancel()
 	}
@@ -207,7 +217,7 @@ func (h *hopState) afterSignal(now time.Time, cause budgetattr.Cause, ended bool
 		return 0, 0
 	}
 	at := now
-	if isTime(cause) {
+	if isTime(cause) && h.ctx.Err() != nil {
 		// The hop's own end, or that of a context above or below with a nearer deadline.
 		if !h.end.IsZero() {
 			at = h.end
@@ -306,6 +316,10 @@ func (o openHop) attributes(cause budgetattr.Cause) []attribute.KeyValue {
 
 // errorType is the low-cardinality name of an error, as error.type wants it.
 func errorType(err error) string {
+	var typed interface{ ErrorType() string }
+	if errors.As(err, &typed) {
+		return typed.ErrorType()
+	}
 	var timeout interface{ Timeout() bool }
 	if errors.As(err, &timeout) && timeout.Timeout() {
 		return "timeout"

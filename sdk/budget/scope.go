@@ -121,3 +121,11 @@ func (softError) Timeout() bool   { return true }
 func (softError) Temporary() bool { return false }
 
 var errSoft error = softError{}
+
+// ModeOf returns the mode in which work under ctx runs. Transports leave what they send unchanged unless it is enforce.
+func ModeOf(ctx context.Context) budgetattr.Mode {
+	if s := scopeFrom(ctx); s != nil {
+		return s.mode
+	}
+	return budgetattr.ModeEnforce
+}

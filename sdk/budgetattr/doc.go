@@ -14,6 +14,8 @@ const (
 	HeaderTimeout = "X-Request-Timeout-Ms"
 	// HeaderAttempt carries the number of the attempt over all layers, from 1.
 	HeaderAttempt = "X-Request-Attempt"
+	// HeaderDegraded names, in a response, the stages that the answer goes without, separated by commas.
+	HeaderDegraded = "X-Request-Degraded"
 	// HeaderGRPCTimeout is the remainder as gRPC writes it: at most eight digits and a unit.
 	HeaderGRPCTimeout = "Grpc-Timeout"
 	// HeaderEnvoyTimeout is what Envoy expects a request to take, in milliseconds. 0 means no limit.

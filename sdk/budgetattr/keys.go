@@ -53,6 +53,7 @@ const (
 	EffectKeyKey            = "deadline.effect.key"
 	FirstOutputTimeKey      = "deadline.first_output.time"
 	CompleteTimeKey         = "deadline.complete.time"
+	DisconnectObservableKey = "deadline.disconnect.observable"
 	ValidatedTimeKey        = "deadline.validated.time"
 	OrphanTimeKey           = "deadline.orphan.time"
 	InferredKey             = "deadline.inferred"
@@ -127,6 +128,7 @@ func All() []Attribute {
 		{Key: EffectKeyKey, Type: String, On: "hop", SetBy: "sdk", Meaning: "the idempotency key of a write to another system"},
 		{Key: FirstOutputTimeKey, Type: Float, Unit: "s", On: "hop", SetBy: "sdk", Meaning: "time to the first visible output"},
 		{Key: CompleteTimeKey, Type: Float, Unit: "s", On: "hop", SetBy: "sdk", Meaning: "time to the complete result"},
+		{Key: DisconnectObservableKey, Type: Bool, Unit: "", On: "entry", SetBy: "sdk", Meaning: "false if the server could not have noticed that the client left"},
 		{Key: ValidatedTimeKey, Type: Float, Unit: "s", On: "hop", SetBy: "sdk", Meaning: "time to the validated result"},
 		{Key: OrphanTimeKey, Type: Float, Unit: "s", On: "any", SetBy: "processor, judge", Meaning: "work done after the caller's wait had ended"},
 		{Key: InferredKey, Type: Bool, On: "any", SetBy: "processor, judge", Meaning: "the facts were derived, not recorded"},
