@@ -1,14 +1,31 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
+	"flag"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
+	"testing/fstest"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/laxity-dev/laxity/migrations"
+	"github.com/laxity-dev/laxity/storage/storagetest"
 )
 
-// loadContract parses openapi.yaml and checks that it is a valid description.
+var update = flag.Bool("update", false, "rewrite the golden answers")
+
+// loadContract parses openapi.yaml and checks that it is a valid description. Where the description allows members that it
+// does not name, the tests do not: a real answer must not hold what the description hides.
 func loadContract(t *testing.T) *openapi3.T {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromData(openapi)
@@ -18,26 +35,160 @@ func loadContract(t *testing.T) *openapi3.T {
 	if err := doc.Validate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	for _, schema := range doc.Components.Schemas {
+		forbidUnnamed(schema)
+	}
 	return doc
 }
 
-// The golden answers are the fixtures of the page's tests, so they have to follow the contract.
-func TestGoldenAnswersFollowTheContract(t *testing.T) {
+func forbidUnnamed(ref *openapi3.SchemaRef) {
+	if ref == nil || ref.Value == nil {
+		return
+	}
+	if s := ref.Value; len(s.Properties) > 0 && s.AdditionalProperties.Has == nil {
+		no := false
+		s.AdditionalProperties.Has = &no
+		for _, property := range s.Properties {
+			forbidUnnamed(property)
+		}
+	} else {
+		forbidUnnamed(s.Items)
+	}
+}
+
+// follows checks a body against a schema of the contract.
+func follows(t *testing.T, doc *openapi3.T, schema string, body []byte) {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal(body, &value); err != nil {
+		t.Fatalf("%s: %v", schema, err)
+	}
+	if err := doc.Components.Schemas[schema].Value.VisitJSON(value); err != nil {
+		t.Errorf("%s: %v", schema, err)
+	}
+}
+
+// newServer serves a seeded store at the time of the golden answers.
+func newServer(t *testing.T, store *storagetest.Store, change func(*Config)) *Server {
+	t.Helper()
+	config := Config{
+		Store: store.DB, Version: "1.0.0", SchemaVersion: uint32(migrations.Latest()), Now: func() time.Time { return now },
+		Ingest: &Ingest{OTLPGRPC: "127.0.0.1:4317", OTLPHTTP: "127.0.0.1:4318"},
+		Web:    fstest.MapFS{"index.html": {Data: []byte("<!doctype html>")}, "assets/app-1.js": {Data: []byte("1")}},
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	}
+	if change != nil {
+		change(&config)
+	}
+	server, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server
+}
+
+// get asks the handler as a client on loopback does.
+func get(t *testing.T, server *Server, target string) (*http.Response, []byte) {
+	t.Helper()
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
+	request.Host = "127.0.0.1:8484"
+	recorder := httptest.NewRecorder()
+	server.ServeHTTP(recorder, request)
+	response := recorder.Result()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response, body
+}
+
+const lateTrace = "4bf90000000000000000000000000001"
+
+func TestOnTheEngine(t *testing.T) {
+	store := storagetest.Open(t)
+	seed(t, store)
+	server := newServer(t, store, nil)
+	t.Run("real answers follow the contract", func(t *testing.T) { testAnswers(t, server) })
+	t.Run("search", func(t *testing.T) { testSearch(t, server) })
+	t.Run("search by an inner service", func(t *testing.T) { testRowOfAnInnerService(t, server) })
+	t.Run("pages of search", func(t *testing.T) { testSearchPages(t, server) })
+	t.Run("pages of margins", func(t *testing.T) { testMarginPages(t, server) })
+	t.Run("one span, one margin", func(t *testing.T) { testOneSpanOneMargin(t, store.Engine) })
+}
+
+// The golden answers are the fixtures of the page's tests, so the page is tested with what is really sent.
+func testAnswers(t *testing.T, server *Server) {
 	doc := loadContract(t)
-	for name, schema := range map[string]string{
-		"health": "Health", "incident": "Incident", "margin": "MarginReport", "problem": "Problem",
-		"services": "ServiceList", "statement": "Statement", "trace": "Trace", "traces": "TraceSearch",
+	for _, c := range []struct{ name, schema, target string }{
+		{"margin", "MarginReport", "/api/v1/reports/margin?from=now-7h"},
+		{"services", "ServiceList", "/api/v1/services"},
+		{"traces", "TraceSearch", "/api/v1/traces"},
+		{"trace", "Trace", "/api/v1/traces/" + lateTrace},
+		{"statement", "Statement", "/api/v1/traces/" + lateTrace + "/statement"},
+		{"incident", "Incident", "/api/v1/traces/" + lateTrace + "/incident?format=json"},
+		{"problem", "Problem", "/api/v1/reports/margin?from=yesterday"},
+		{"health", "Health", "/api/v1/health"},
 	} {
-		data, err := os.ReadFile("testdata/" + name + ".json")
-		if err != nil {
+		response, body := get(t, server, c.target)
+		wantStatus, wantType := http.StatusOK, "application/json"
+		if c.schema == "Problem" {
+			wantStatus, wantType = http.StatusBadRequest, "application/problem+json"
+		}
+		if got := response.Header.Get("Content-Type"); response.StatusCode != wantStatus || !strings.HasPrefix(got, wantType) {
+			t.Errorf("%s: %d %s: %s", c.target, response.StatusCode, got, body)
+			continue
+		}
+		follows(t, doc, c.schema, body)
+		golden(t, c.name, body)
+	}
+	response, body := get(t, server, "/api/v1/traces/"+lateTrace+"/incident")
+	if response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != "text/markdown; charset=utf-8" {
+		t.Errorf("incident: %d %s: %s", response.StatusCode, response.Header.Get("Content-Type"), body)
+	}
+}
+
+// changing are values that differ from run to run.
+var changing = regexp.MustCompile(`"(engine_version|go_version|schema_version|hops)": [^,\n]*|answers in \d+ ms|ClickHouse [0-9.]+|\d+ hops|schema version \d+`)
+
+func golden(t *testing.T, name string, body []byte) {
+	t.Helper()
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, bytes.TrimSpace(body), "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	indented.WriteByte('\n')
+	file := "testdata/" + name + ".json"
+	if *update {
+		if err := os.WriteFile(file, indented.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		var value any
-		if err := json.Unmarshal(data, &value); err != nil {
-			t.Fatalf("%s: %v", name, err)
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := indented.Bytes(); !bytes.Equal(changing.ReplaceAll(got, nil), changing.ReplaceAll(want, nil)) {
+		t.Errorf("%s differs from its golden file; run with -update and look at the difference. Got:\n%s", name, got)
+	}
+}
+
+// Every path of the description is a route, and every route is described.
+func TestRoutesAreDescribed(t *testing.T) {
+	doc := loadContract(t)
+	var described, served []string
+	for path, item := range doc.Paths.Map() {
+		for method := range item.Operations() {
+			described = append(described, method+" /api/v1"+strings.NewReplacer("{", ":", "}", "").Replace(path))
 		}
-		if err := doc.Components.Schemas[schema].Value.VisitJSON(value); err != nil {
-			t.Errorf("%s: %v", name, err)
+	}
+	for _, route := range newServer(t, &storagetest.Store{}, func(c *Config) { c.Store = unopened(t) }).routes {
+		if route.Path != "/api/v1/openapi.yaml" {
+			served = append(served, route.Method+" "+route.Path)
 		}
+	}
+	slices.Sort(described)
+	slices.Sort(served)
+	if !slices.Equal(described, served) {
+		t.Errorf("described: %v\nserved:    %v", described, served)
 	}
 }

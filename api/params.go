@@ -1,0 +1,216 @@
+package api
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"hash/fnv"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/laxity-dev/laxity/internal/span"
+	"github.com/laxity-dev/laxity/storage"
+)
+
+const (
+	defaultLimit = 100
+	maxLimit     = 1000
+)
+
+// params are the query parameters of one request. The first problem met is kept and the getters give zero values after it.
+type params struct {
+	values  url.Values
+	problem *problem
+}
+
+// readParams refuses parameters that the endpoint does not know, because a misspelt filter that is ignored answers a
+// different question.
+func readParams(values url.Values, known ...string) *params {
+	p := &params{values: values}
+	for name, all := range values {
+		if !slices.Contains(known, name) {
+			p.fail(invalid(name, "unknown parameter", "this endpoint knows "+strings.Join(known, ", ")))
+			continue
+		}
+		if len(all) > 1 {
+			p.fail(invalid(name, "given more than once", "give each parameter once"))
+		}
+	}
+	return p
+}
+
+func (p *params) fail(problem *problem) {
+	if p.problem == nil {
+		p.problem = problem
+	}
+}
+
+// text returns a parameter of at most max bytes of valid text.
+func (p *params) text(name string, max int) string {
+	value := p.values.Get(name)
+	if len(value) > max || !utf8.ValidString(value) || strings.ContainsRune(value, 0) {
+		p.fail(invalid(name, "not valid text of at most "+strconv.Itoa(max)+" bytes", "shorten it"))
+		return ""
+	}
+	return value
+}
+
+// oneOf returns a parameter that must be empty or one of the allowed words.
+func oneOf[T ~string](p *params, name string, allowed ...T) T {
+	value := T(p.values.Get(name))
+	if value == "" || slices.Contains(allowed, value) {
+		return value
+	}
+	words := make([]string, len(allowed))
+	for i, word := range allowed {
+		words[i] = string(word)
+	}
+	p.fail(invalid(name, strconv.Quote(string(value))+" is not known", "use one of "+strings.Join(words, ", ")))
+	return ""
+}
+
+// seconds returns a parameter in seconds as nanoseconds, or nil.
+func (p *params) seconds(name string) *time.Duration {
+	value := p.values.Get(name)
+	if value == "" {
+		return nil
+	}
+	f, err := strconv.ParseFloat(value, 64)
+	if err != nil || math.IsNaN(f) || math.Abs(f) > 1e9 {
+		p.fail(invalid(name, strconv.Quote(value)+" is no number of seconds", "use a decimal number such as -0.3"))
+		return nil
+	}
+	d := time.Duration(math.Round(f * 1e9))
+	return &d
+}
+
+func (p *params) boolean(name string) *bool {
+	switch value := p.values.Get(name); value {
+	case "":
+		return nil
+	case "true", "false":
+		b := value == "true"
+		return &b
+	default:
+		p.fail(invalid(name, strconv.Quote(value)+" is neither true nor false", "use true or false"))
+		return nil
+	}
+}
+
+func (p *params) limit() int {
+	value := p.values.Get("limit")
+	if value == "" {
+		return defaultLimit
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 || n > maxLimit {
+		p.fail(invalid("limit", strconv.Quote(value)+" is not between 1 and 1000", "use limit=1000 and follow next"))
+		return defaultLimit
+	}
+	return n
+}
+
+const cursorAdvice = "send the next of the previous answer with the same other parameters"
+
+// page is where an answer goes on. It holds the window too, so that now does not move between two pages.
+type page struct {
+	From   int64  `json:"f"` // nanoseconds since 1970
+	To     int64  `json:"t"`
+	Query  uint64 `json:"q"` // fingerprint of the other parameters
+	Offset int    `json:"o,omitempty"`
+	At     int64  `json:"a,omitempty"` // start of the last trace, nanoseconds since 1970
+	Trace  string `json:"i,omitempty"` // ids of the last trace and its entry
+	Span   string `json:"s,omitempty"`
+}
+
+// window returns the page asked for: the first page of the window in from and to, or the one the cursor names.
+func (p *params) window(now time.Time) page {
+	from, to, bad := parseWindow(p.values.Get("from"), p.values.Get("to"), now)
+	if bad != nil {
+		p.fail(bad)
+		return page{}
+	}
+	first := page{From: from.UnixNano(), To: to.UnixNano(), Query: p.fingerprint()}
+	cursor := p.values.Get("cursor")
+	if cursor == "" {
+		return first
+	}
+	var next page
+	data, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err == nil {
+		err = json.Unmarshal(data, &next)
+	}
+	valid := err == nil && next.From < next.To && next.To-next.From <= int64(maxWindow) && next.From >= 0 && next.Offset >= 0
+	if !valid || next.Query != first.Query {
+		p.fail(invalid("cursor", "does not belong to this question", cursorAdvice))
+		return page{}
+	}
+	return next
+}
+
+// fingerprint covers every parameter but cursor, which differs from page to page.
+func (p *params) fingerprint() uint64 {
+	rest := url.Values{}
+	for name, value := range p.values {
+		if name != "cursor" {
+			rest[name] = value
+		}
+	}
+	hash := fnv.New64a()
+	hash.Write([]byte(rest.Encode()))
+	return hash.Sum64()
+}
+
+// String encodes the page as a cursor.
+func (p page) String() string {
+	data, err := json.Marshal(p)
+	if err != nil { // numbers and text only: cannot happen
+		panic(err)
+	}
+	return base64.RawURLEncoding.EncodeToString(data)
+}
+
+// entry returns the entry span that the page goes on after, zero on the first page.
+func (p page) entry(params *params) storage.Entry {
+	if p.Trace == "" {
+		return storage.Entry{}
+	}
+	trace, err := span.ParseTraceID(p.Trace)
+	id, idErr := span.ParseID(p.Span)
+	if err != nil || idErr != nil {
+		params.fail(invalid("cursor", "does not belong to this question", cursorAdvice))
+	}
+	return storage.Entry{Start: p.At, Trace: trace, Span: id}
+}
+
+func (p page) begin() time.Time { return time.Unix(0, p.From).UTC() }
+func (p page) end() time.Time   { return time.Unix(0, p.To).UTC() }
+
+// parseTraceID reads 32 hexadecimal digits, or 16, which are the low half of an id whose high half is zero.
+func parseTraceID(text string) (span.TraceID, *problem) {
+	if len(text) == 16 {
+		text = strings.Repeat("0", 16) + text
+	}
+	id, err := span.ParseTraceID(text)
+	if err != nil || id.IsZero() {
+		return id, invalid("id", strconv.Quote(text)+" is no trace id", "a trace id is 32 hexadecimal digits and not all zero")
+	}
+	return id, nil
+}
+
+// entry reads the optional id of an entry span.
+func (p *params) entry() span.ID {
+	text := p.values.Get("entry")
+	if text == "" {
+		return span.ID{}
+	}
+	id, err := span.ParseID(text)
+	if err != nil || id.IsZero() {
+		p.fail(invalid("entry", strconv.Quote(text)+" is no span id", "a span id is 16 hexadecimal digits and not all zero"))
+	}
+	return id
+}

@@ -1,0 +1,271 @@
+package api
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/laxity-dev/laxity/internal/hop"
+	"github.com/laxity-dev/laxity/internal/span"
+	"github.com/laxity-dev/laxity/internal/verdict"
+	"github.com/laxity-dev/laxity/sdk/budgetattr"
+	"github.com/laxity-dev/laxity/storage"
+)
+
+// Bounds of one search: what it judges at most, and what it takes from storage at a time.
+const (
+	maxExamined    = 2000
+	searchTime     = 8 * time.Second
+	entryBatch     = 1000
+	traceBatch     = 50
+	spansPerSearch = 5000
+)
+
+type searchAnswer struct {
+	Window    windowAnswer `json:"window"`
+	Watermark *instant     `json:"watermark"`
+	Rows      []traceRow   `json:"rows"`
+	Next      *string      `json:"next"`
+	Examined  int          `json:"examined"`
+	Exhausted bool         `json:"exhausted"`
+}
+
+type traceRow struct {
+	TraceID        string             `json:"trace_id"`
+	EntrySpanID    string             `json:"entry_span_id"`
+	StartedAt      instant            `json:"started_at"`
+	Service        string             `json:"service"`
+	Route          string             `json:"route"`
+	Duration       span.Seconds       `json:"duration_s"`
+	Budget         *span.Seconds      `json:"budget_s"`
+	Margin         *span.Seconds      `json:"margin_s"`
+	Outcome        budgetattr.Outcome `json:"outcome"`
+	Class          verdict.Class      `json:"class"`
+	Late           bool               `json:"late"`
+	Complete       bool               `json:"complete"`
+	FirstViolation verdict.Rule       `json:"first_violation"`
+	Rules          []verdict.Rule     `json:"rules"`
+}
+
+// search is one search while it runs: pages of entry spans from storage, their traces judged, rows kept that fit.
+type search struct {
+	store    *storage.DB
+	question storage.SearchQuestion
+	class    verdict.Class
+	rule     verdict.Rule
+	limit    int
+
+	rows     []traceRow
+	examined int
+	seen     map[span.TraceID]map[span.ID]traceRow // per trace the row of each entry that was judged
+	last     storage.Entry
+	ended    bool
+}
+
+// searchTraces answers with one row per trace, newest first.
+func (s *Server) searchTraces(c *gin.Context) {
+	p := readParams(c.Request.URL.Query(), "from", "to", "service", "route", "stage", "peer", "rule", "outcome", "class", "cause",
+		"phase", "late", "margin_lt", "margin_gt", "limit", "cursor")
+	at := p.window(s.config.Now())
+	run := s.readSearch(p, at)
+	if p.problem != nil {
+		p.problem.write(c)
+		return
+	}
+	ctx, cancel := question(c)
+	defer cancel()
+	if err := run.run(ctx); err != nil {
+		s.fail(c, err)
+		return
+	}
+	answer := searchAnswer{
+		Window: shapeWindow(at, 0), Watermark: s.watermark(), Rows: run.rows, Examined: run.examined, Exhausted: run.ended,
+	}
+	if !run.ended {
+		at.At, at.Trace, at.Span = run.last.Start, run.last.Trace.String(), run.last.Span.String()
+		next := at.String()
+		answer.Next = &next
+	}
+	c.JSON(http.StatusOK, answer)
+}
+
+func (s *Server) readSearch(p *params, at page) *search {
+	run := &search{
+		store: s.config.Store, limit: p.limit(), rows: []traceRow{}, seen: map[span.TraceID]map[span.ID]traceRow{},
+		rule:  oneOf(p, "rule", rules()...),
+		class: oneOf(p, "class", verdict.ClassLateOrFailed, verdict.ClassBenign, verdict.ClassDegraded, verdict.ClassInTime),
+		question: storage.SearchQuestion{
+			Window:  storage.Window{From: at.begin(), To: at.end()},
+			Service: p.text("service", 300), Route: p.text("route", 1000), Stage: p.text("stage", 300), Peer: p.text("peer", 300),
+			Outcome: string(oneOf(p, "outcome", outcomes...)),
+			Cause:   string(oneOf(p, "cause", causes...)),
+			Phase:   string(oneOf(p, "phase", phases...)),
+			Late:    p.boolean("late"), MarginLess: p.seconds("margin_lt"), MarginMore: p.seconds("margin_gt"),
+			Before: at.entry(p), Limit: entryBatch,
+		},
+	}
+	yes := true
+	switch run.rule {
+	case verdict.RuleLate:
+		run.question.Late = &yes
+	case verdict.RuleExhausted:
+		run.question.Exhausted = &yes
+	}
+	return run
+}
+
+func rules() []verdict.Rule {
+	var all []verdict.Rule
+	for _, entry := range verdict.Catalogue() {
+		all = append(all, entry.Rule)
+	}
+	return all
+}
+
+// run fills rows until the limit, the end of the window or a bound is reached. last is then the entry to go on after.
+func (r *search) run(ctx context.Context) error {
+	end := time.Now().Add(searchTime)
+	for {
+		entries, err := r.store.Search(ctx, r.question)
+		if err != nil {
+			return err
+		}
+		for batch := range slices.Chunk(entries, traceBatch) {
+			if err := r.judge(ctx, batch); err != nil {
+				return err
+			}
+			for _, entry := range batch {
+				r.last = entry
+				if row, ok := r.seen[entry.Trace][entry.Span]; ok && r.fits(row) {
+					r.rows = append(r.rows, row)
+					delete(r.seen[entry.Trace], entry.Span) // written twice, it comes twice
+				}
+				if len(r.rows) == r.limit {
+					return nil
+				}
+			}
+			if r.examined >= maxExamined || time.Now().After(end) {
+				return nil
+			}
+		}
+		if len(entries) < r.question.Limit {
+			r.ended = true
+			return nil
+		}
+		r.question.Before = r.last
+	}
+}
+
+// judge judges the traces of the entries that have not been judged yet.
+func (r *search) judge(ctx context.Context, entries []storage.Entry) error {
+	var ids []span.TraceID
+	for _, entry := range entries {
+		if r.seen[entry.Trace] == nil {
+			r.seen[entry.Trace] = map[span.ID]traceRow{}
+			ids = append(ids, entry.Trace)
+		}
+	}
+	traces, err := r.store.Traces(ctx, ids, spansPerSearch)
+	if err != nil {
+		return err
+	}
+	for id, trace := range traces {
+		r.examined++
+		annotate(trace)
+		entry := r.topmost(trace.Spans)
+		if entry == nil {
+			continue // its raw spans are not all there
+		}
+		r.seen[id][entry.ID] = shapeRow(verdict.Judge(trace.Spans, verdict.Options{Entry: entry.ID}))
+	}
+	return nil
+}
+
+// topmost returns the entry that the row of a trace is about: of the entries that hops keep and that are of the service and
+// route asked for, the topmost one with a budget, else the topmost one; nil if there is none.
+func (r *search) topmost(spans []span.Span) *span.Span {
+	parents := make(map[span.ID]span.ID, len(spans))
+	for i := range spans {
+		parents[spans[i].ID] = spans[i].Parent
+	}
+	var best *span.Span
+	var bestRank rank
+	for i := range spans {
+		s := &spans[i]
+		judged := verdict.JudgeSpan(s)
+		if !judged.Entry || !hop.Is(s) || r.question.Service != "" && s.Service != r.question.Service ||
+			r.question.Route != "" && verdict.RouteOf(s) != r.question.Route {
+			continue
+		}
+		found := rank{withoutBudget: !judged.HasBudget, depth: depth(parents, s.ID), start: s.Start, id: s.ID}
+		if best == nil || found.before(bestRank) {
+			best, bestRank = s, found
+		}
+	}
+	return best
+}
+
+// rank orders the entries of one trace.
+type rank struct {
+	withoutBudget bool
+	depth         int
+	start         int64
+	id            span.ID
+}
+
+func (r rank) before(other rank) bool {
+	if r.withoutBudget != other.withoutBudget {
+		return other.withoutBudget
+	}
+	return cmp.Or(cmp.Compare(r.depth, other.depth), cmp.Compare(r.start, other.start), bytes.Compare(r.id[:], other.id[:])) < 0
+}
+
+// depth counts the ancestors of a span that are here; parents that run in a circle count at most once each.
+func depth(parents map[span.ID]span.ID, id span.ID) int {
+	for n := 0; ; n++ {
+		parent, ok := parents[id]
+		if !ok || parent.IsZero() || n > len(parents) {
+			return n
+		}
+		id = parent
+	}
+}
+
+// fits reports whether a judged row is what was asked for. What storage filtered is checked again, because spans that
+// arrived in between may have changed it.
+func (r *search) fits(row traceRow) bool {
+	q := r.question
+	switch {
+	case r.class != "" && row.Class != r.class,
+		r.rule != "" && !slices.Contains(row.Rules, r.rule),
+		q.Outcome != "" && string(row.Outcome) != q.Outcome,
+		q.Late != nil && row.Late != *q.Late,
+		q.MarginLess != nil && (row.Margin == nil || row.Margin.Duration() >= *q.MarginLess),
+		q.MarginMore != nil && (row.Margin == nil || row.Margin.Duration() <= *q.MarginMore):
+		return false
+	}
+	return true
+}
+
+func shapeRow(s *verdict.Statement) traceRow {
+	row := traceRow{
+		TraceID: s.TraceID, EntrySpanID: s.EntrySpanID, StartedAt: instant(s.StartedAt), Service: s.Service, Route: s.Route,
+		Duration: s.Duration, Margin: s.Margin, Outcome: s.Outcome, Class: s.Class, Late: s.Late, Complete: s.Complete,
+		FirstViolation: s.FirstViolation, Rules: []verdict.Rule{},
+	}
+	if s.Budget != nil {
+		row.Budget = &s.Budget.Received
+	}
+	for _, finding := range s.Findings {
+		if !slices.Contains(row.Rules, finding.Rule) {
+			row.Rules = append(row.Rules, finding.Rule)
+		}
+	}
+	slices.SortFunc(row.Rules, func(a, b verdict.Rule) int { return a.Rank() - b.Rank() })
+	return row
+}

@@ -1,0 +1,186 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/laxity-dev/laxity/engine/enginetest"
+	"github.com/laxity-dev/laxity/internal/span"
+	"github.com/laxity-dev/laxity/storage/storagetest"
+)
+
+type found struct {
+	Rows []struct {
+		TraceID  string   `json:"trace_id"`
+		Service  string   `json:"service"`
+		Route    string   `json:"route"`
+		Margin   *float64 `json:"margin_s"`
+		Late     bool     `json:"late"`
+		Class    string   `json:"class"`
+		Rules    []string `json:"rules"`
+		EntryID  string   `json:"entry_span_id"`
+		Duration float64  `json:"duration_s"`
+	} `json:"rows"`
+	Next      *string `json:"next"`
+	Examined  int     `json:"examined"`
+	Exhausted bool    `json:"exhausted"`
+}
+
+func (f found) traces() string {
+	var ids []string
+	for _, row := range f.Rows {
+		ids = append(ids, strings.TrimLeft(strings.TrimPrefix(row.TraceID, "4bf9"), "0"))
+	}
+	return strings.Join(ids, " ")
+}
+
+func searchFor(t *testing.T, server *Server, query string) found {
+	t.Helper()
+	response, body := get(t, server, "/api/v1/traces?"+query)
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %d %s", query, response.StatusCode, body)
+	}
+	var f found
+	if err := json.Unmarshal(body, &f); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func testSearch(t *testing.T, server *Server) {
+	for query, want := range map[string]string{
+		"late=true":                                "1",
+		"rule=late":                                "1",
+		"rule=orphan_work":                         "1",
+		"rule=exhausted":                           "1e 1f",
+		"margin_lt=0":                              "1",
+		"margin_lt=-0.3":                           "",
+		"margin_gt=0.55&route=/answer":             "a",
+		"class=benign":                             "21",
+		"class=degraded":                           "20",
+		"outcome=rejected":                         "1e",
+		"cause=local_deadline&phase=body":          "1",
+		"stage=generate":                           "1",
+		"peer=model":                               "1",
+		"service=shop":                             "20 21 22",
+		"service=nobody":                           "",
+		"service=search":                           "1",
+		"service=model&route=/v1/generate":         "1",
+		"service=shop&from=now-7d&to=now-24h":      "",
+		"late=false&service=assistant&from=now-1h": "a 1e 1f",
+	} {
+		f := searchFor(t, server, query)
+		if got := f.traces(); got != want || !f.Exhausted || f.Next != nil {
+			t.Errorf("%s: found %q, want %q; searched to the end: %v", query, got, want, f.Exhausted)
+		}
+	}
+}
+
+// A row found by an inner service is about the entry of that service; its statement is the same account.
+func testRowOfAnInnerService(t *testing.T, server *Server) {
+	f := searchFor(t, server, "service=search")
+	if len(f.Rows) != 1 || f.Rows[0].Service != "search" || f.Rows[0].Route != "Search/Query" || f.Rows[0].Margin == nil || *f.Rows[0].Margin != 0.21 {
+		t.Fatalf("%+v", f.Rows)
+	}
+	row := f.Rows[0]
+	_, body := get(t, server, "/api/v1/traces/"+row.TraceID+"/statement?entry="+row.EntryID)
+	var statement struct {
+		Service string   `json:"service"`
+		Margin  *float64 `json:"margin_s"`
+	}
+	if err := json.Unmarshal(body, &statement); err != nil {
+		t.Fatal(err)
+	}
+	if statement.Service != "search" || statement.Margin == nil || *statement.Margin != *row.Margin {
+		t.Errorf("the statement says %+v, the row %+v", statement, row)
+	}
+}
+
+func testSearchPages(t *testing.T, server *Server) {
+	want := searchFor(t, server, "").traces()
+	for limit := 1; limit <= 4; limit++ {
+		var got []string
+		for query := fmt.Sprintf("limit=%d", limit); ; {
+			f := searchFor(t, server, query)
+			if len(f.Rows) > 0 {
+				got = append(got, f.traces())
+			}
+			if f.Next == nil {
+				break
+			}
+			query = fmt.Sprintf("limit=%d&cursor=%s", limit, url.QueryEscape(*f.Next))
+		}
+		if all := strings.Join(got, " "); all != want {
+			t.Errorf("pages of %d: %q, want %q", limit, all, want)
+		}
+	}
+	f := searchFor(t, server, "limit=1")
+	response, body := get(t, server, "/api/v1/traces?limit=2&cursor="+url.QueryEscape(*f.Next))
+	if response.StatusCode != http.StatusBadRequest {
+		t.Errorf("a cursor of another question: %d %s", response.StatusCode, body)
+	}
+}
+
+// An entry span of 1.3 s that only says that it received 1 s is late by 0.3 s wherever it shows.
+func testOneSpanOneMargin(t *testing.T, engine *enginetest.Engine) {
+	store := storagetest.OpenOn(t, engine)
+	s := newStory(1, 0)
+	s.add(0, "worker", "job", span.KindServer, 0, 1300*1e6, span.Attributes{"deadline.budget.received": 1.0})
+	store.Insert(t, s.spans...)
+	server := newServer(t, store, nil)
+	for target, want := range map[string][]string{
+		"/api/v1/traces": {`"margin_s":-0.3,`, `"late":true`, `"class":"late_or_failed"`, `"late"]`},
+		"/api/v1/traces/" + lateTrace + "/statement": {`"margin_s":-0.3,`, `"closing_s":-0.3,`, `"late":true`},
+		"/api/v1/reports/margin":                     {`"margin_p05_s":-0.3,`, `"margin_p50_s":-0.3,`, `"late":1,`, `"missed_ratio":1,`, `"used_p50":1.3`},
+		"/api/v1/traces/" + lateTrace:                {`"deadline.margin":"-0.3"`, `"deadline.late":"true"`},
+	} {
+		response, body := get(t, server, target)
+		if response.StatusCode != http.StatusOK {
+			t.Errorf("%s: %d", target, response.StatusCode)
+		}
+		for _, part := range want {
+			if !strings.Contains(string(body), part) {
+				t.Errorf("%s does not say %s: %s", target, part, body)
+			}
+		}
+	}
+}
+
+func testMarginPages(t *testing.T, server *Server) {
+	routes := func(query string) (names []string, next *string) {
+		t.Helper()
+		_, body := get(t, server, "/api/v1/reports/margin?"+query)
+		var answer struct {
+			Rows []struct{ Service, Route string }
+			Next *string
+		}
+		if err := json.Unmarshal(body, &answer); err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range answer.Rows {
+			names = append(names, row.Service+row.Route)
+		}
+		return names, answer.Next
+	}
+	want, next := routes("")
+	if next != nil || len(want) != 5 {
+		t.Fatalf("%v %v", want, next)
+	}
+	var got []string
+	for query := "limit=2"; ; {
+		page, next := routes(query)
+		got = append(got, page...)
+		if next == nil {
+			break
+		}
+		query = "limit=2&cursor=" + url.QueryEscape(*next)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("pages %v, want %v", got, want)
+	}
+}
