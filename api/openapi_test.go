@@ -142,7 +142,7 @@ func testAnswers(t *testing.T, server *Server) {
 		golden(t, c.name, body)
 	}
 	response, body := get(t, server, "/api/v1/traces/"+lateTrace+"/incident")
-	if response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != "text/markdown; charset=utf-8" {
+	if response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != "text/markdown; charset=utf-8" || !bytes.Contains(body, []byte(lateTrace)) {
 		t.Errorf("incident: %d %s: %s", response.StatusCode, response.Header.Get("Content-Type"), body)
 	}
 }
