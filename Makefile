@@ -86,3 +86,32 @@ fuzz: ## every fuzz target for FUZZ_TIME each
 .PHONY: engine-lib
 engine-lib: ## install the embedded ClickHouse library (once for each machine)
 	@engine/chdb/install.sh
+
+# ---- web ----
+
+WEB_SOURCES := $(shell find web/src web/public -type f 2>/dev/null) web/index.html web/vite.config.ts web/tsconfig.json
+
+.PHONY: web
+web: web/dist/index.html ## build the page that the binary embeds
+
+web/dist/index.html: web/node_modules/.package-lock.json $(WEB_SOURCES)
+	cd web && npm run --silent build
+
+.PHONY: web-deps
+web-deps: web/node_modules/.package-lock.json
+
+web/node_modules/.package-lock.json: web/package.json web/package-lock.json
+	@command -v npm >/dev/null || { echo "the page needs Node.js 20.19 or newer with npm"; exit 1; }
+	cd web && npm ci --no-fund --no-audit --silent && touch node_modules/.package-lock.json
+
+.PHONY: web-test
+web-test: web-deps ## type-check the page and test its model
+	cd web && npx tsc --noEmit && npm test
+
+.PHONY: web-e2e
+web-e2e: web web-chromium ## the page in Chromium: against LAXITY_URL, or else over the API's golden answers
+	cd web && npm run --silent e2e
+
+.PHONY: web-chromium
+web-chromium:
+	@[ -n "$${CHROMIUM:-}" ] || command -v chromium >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; }

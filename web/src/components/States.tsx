@@ -1,0 +1,83 @@
+import { useState, type ReactNode } from "react";
+import { ApiError, saveToken } from "../api/client.ts";
+import { useHealth } from "../api/queries.ts";
+import { CopyButton } from "./CopyButton.tsx";
+import { Icon } from "./Icon.tsx";
+
+export function Loading({ what, rows = 5 }: { what: string; rows?: number }) {
+  return (
+    <div className="loading" role="status" aria-label={`Loading ${what}`}>
+      {Array.from({ length: rows }, (_, i) => <span key={i} style={{ width: `${92 - ((i * 37) % 40)}%` }} />)}
+    </div>
+  );
+}
+
+/** What went wrong, in the server's words, and what to do about it. */
+export function Failure({ error, retry }: { error: Error; retry: () => void }) {
+  const problem = error instanceof ApiError ? error : new ApiError(0, "The page could not read the answer", error.message);
+  if (problem.status === 401) return <AskToken retry={retry} />;
+  return (
+    <div className="state" role="alert">
+      <h1>{problem.title}</h1>
+      {problem.detail && <p>{problem.detail}</p>}
+      {problem.advice && <p className="quiet">{problem.advice}</p>}
+      <div className="actions"><button type="button" className="button" onClick={retry}>Try again</button></div>
+    </div>
+  );
+}
+
+function AskToken({ retry }: { retry: () => void }) {
+  const [token, setToken] = useState("");
+  return (
+    <form className="state" onSubmit={(event) => { event.preventDefault(); saveToken(token.trim()); retry(); }}>
+      <h1>This installation asks for a token</h1>
+      <p className="quiet">It is the content of the file that the server was started with (<code>--token-file</code>). It is kept until this tab closes.</p>
+      <div className="actions">
+        <input type="password" aria-label="Token" value={token} onChange={(event) => setToken(event.target.value)} autoComplete="off" />
+        <button type="submit" className="button primary">Continue</button>
+      </div>
+    </form>
+  );
+}
+
+/** Shown above older data when a refresh failed, so that nobody takes them for fresh. */
+export function Stale({ error, at, retry }: { error: Error | null; at: number; retry: () => void }) {
+  if (!error) return null;
+  return (
+    <div className="notice" role="status">
+      <Icon name="warn" />
+      <span>These are the data of {new Date(at).toLocaleTimeString()}. Refreshing them failed: {error.message}</span>
+      <button type="button" className="button" onClick={retry}>Try again</button>
+    </div>
+  );
+}
+
+export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+  return <div className="state"><h1>{title}</h1>{children}</div>;
+}
+
+/** How to get the first trace in. */
+export function FirstTrace() {
+  const health = useHealth();
+  const ingest = health.data?.ingest;
+  const http = `http://${ingest?.otlp_http || "127.0.0.1:4318"}`;
+  return (
+    <div className="state">
+      <h1>No traces yet</h1>
+      <p>Laxity reads OpenTelemetry traces. Any of these brings the first ones in; the page shows them within seconds.</p>
+      <Recipe title="Send those of a service" text={`export OTEL_EXPORTER_OTLP_ENDPOINT=${http}\nexport OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf\nexport OTEL_SERVICE_NAME=my-service`} />
+      <Recipe title="Import a file: OTLP, Jaeger or Zipkin, compressed or not" text="laxity import traces.json" />
+      <Recipe title="Watch sample services miss their deadlines" text="laxity demo" />
+      <p className="quiet">One attribute on the entry span, <code>deadline.budget.received</code> in seconds, gives a trace its budget.</p>
+    </div>
+  );
+}
+
+function Recipe({ title, text }: { title: string; text: string }) {
+  return (
+    <section className="recipe">
+      <div className="row"><h2>{title}</h2><CopyButton label="Copy" text={() => text} /></div>
+      <pre tabIndex={0} role="region" aria-label={title}>{text}</pre>
+    </section>
+  );
+}

@@ -1,0 +1,176 @@
+import { useEffect, useRef, useState } from "react";
+import { Link, useLocation, useSearchParams } from "wouter";
+import { useHealth, useSearch } from "../api/queries.ts";
+import type { TraceRow } from "../api/shapes.ts";
+import { Facets } from "../components/Facets.tsx";
+import { Freshness } from "../components/Freshness.tsx";
+import { Icon } from "../components/Icon.tsx";
+import { useKeys } from "../components/keys.ts";
+import { Outcome } from "../components/Outcome.tsx";
+import { zone } from "../components/settings.ts";
+import { Spent } from "../components/Spent.tsx";
+import { Empty, Failure, FirstTrace, Loading, Stale } from "../components/States.tsx";
+import { TimeRange } from "../components/TimeRange.tsx";
+import { filterNames, readFilters, windowLabel, withFilter, type Filters } from "../model/filters.ts";
+import { ago, formatInstant } from "../model/instants.ts";
+import { formatCount, formatSeconds } from "../model/seconds.ts";
+import { ruleName, words } from "../model/words.ts";
+
+export function Search() {
+  const [query, setQuery] = useSearchParams();
+  const [open, setOpen] = useState(false);
+  const filters = readFilters(query);
+  const search = useSearch(filters);
+  const health = useHealth();
+  const data = health.data?.data;
+  if (data && data.hops === 0 && data.spans === 0) return <FirstTrace />;
+  const change = (changes: Record<string, string>) => setQuery(withFilter(query, changes));
+  const pages = search.data?.pages ?? [];
+  const rows = pages.flatMap((page) => page.rows);
+  const examined = pages.reduce((sum, page) => sum + page.examined, 0);
+  return (
+    <>
+      <title>Traces · Laxity</title>
+      <div className="page-head">
+        <div>
+          <h1>Traces</h1>
+          <p className="facts small">
+            <span>{windowLabel(filters["from"] ?? "", filters["to"] ?? "")}</span>
+            {pages[0] && <span><b>{formatCount(rows.length)}{search.hasNextPage ? "+" : ""}</b> found, {formatCount(examined)} examined</span>}
+            {pages[0] && <Freshness watermark={pages[0].watermark} provisional={false} />}
+          </p>
+        </div>
+        <div className="actions">
+          <button type="button" className="button facets-toggle" aria-expanded={open} onClick={() => setOpen(!open)}>Filters</button>
+          <TimeRange />
+        </div>
+      </div>
+      <Active filters={filters} change={change} />
+      <div className="search">
+        <Facets filters={filters} rows={rows} change={change} open={open} />
+        <div className="page-results">
+          {search.data && <Stale error={search.error} at={search.dataUpdatedAt} retry={search.refetch} />}
+          {search.isPending && <Loading what="traces" rows={12} />}
+          {search.isError && !search.data && <Failure error={search.error} retry={search.refetch} />}
+          {search.data && rows.length === 0 && <Nothing more={search.hasNextPage} go={() => search.fetchNextPage()} busy={search.isFetchingNextPage} filters={filters} change={change} />}
+          {rows.length > 0 && (
+            <div className={`panel results${search.isPlaceholderData ? " stale" : ""}`}>
+              <Results rows={rows} />
+              <div className="results-foot">
+                {search.hasNextPage
+                  ? <button type="button" className="button" disabled={search.isFetchingNextPage} onClick={() => search.fetchNextPage()}>{search.isFetchingNextPage ? "Searching" : "Search further back"}</button>
+                  : <span className="quiet small">That is all in this time range.</span>}
+              </div>
+            </div>
+          )}
+        </div>
+      </div>
+    </>
+  );
+}
+
+function Active({ filters, change }: { filters: Filters; change: (changes: Record<string, string>) => void }) {
+  const active = filterNames.filter((name) => filters[name]);
+  if (active.length === 0) return null;
+  return (
+    <div className="filters" role="group" aria-label="Active filters">
+      {active.map((name) => (
+        <button key={name} type="button" aria-label={`Remove the filter ${name}`} onClick={() => change({ [name]: "" })}>
+          {filterText(name, filters[name] ?? "")} <Icon name="cross" />
+        </button>
+      ))}
+      {active.length > 1 && <button type="button" onClick={() => change(Object.fromEntries(active.map((name) => [name, ""])))}>Remove all</button>}
+    </div>
+  );
+}
+
+function filterText(name: string, value: string): string {
+  switch (name) {
+    case "margin_lt": return `Margin below ${value} s`;
+    case "margin_gt": return `Margin above ${value} s`;
+    case "late": return value === "true" ? "Late" : "Not late";
+    case "rule": return ruleName(value);
+    case "outcome": case "cause": case "phase": return words(value);
+  }
+  return `${words(name)}: ${value}`;
+}
+
+function Nothing({ more, go, busy, filters, change }: { more: boolean; go: () => void; busy: boolean; filters: Filters; change: (changes: Record<string, string>) => void }) {
+  const active = filterNames.filter((name) => filters[name]);
+  return (
+    <Empty title={more ? "Nothing so far" : "No trace matches"}>
+      <p className="quiet">
+        {more ? "The most recent traces hold no match. Older ones in this time range were not looked at yet."
+          : active.length > 0 ? "Remove a filter or widen the time range." : "Widen the time range. Imported traces keep the time at which they were recorded."}
+      </p>
+      <div className="actions">
+        {more && <button type="button" className="button primary" disabled={busy} onClick={go}>{busy ? "Searching" : "Search further back"}</button>}
+        {active.length > 0 && <button type="button" className="button" onClick={() => change(Object.fromEntries(active.map((name) => [name, ""])))}>Remove all filters</button>}
+        <button type="button" className="button" onClick={() => change({ from: "1970-01-01T00:00:00Z", to: "" })}>Search all time</button>
+      </div>
+    </Empty>
+  );
+}
+
+function Results({ rows }: { rows: readonly TraceRow[] }) {
+  const [current, setCurrent] = useState(-1);
+  const [, navigate] = useLocation();
+  const body = useRef<HTMLTableSectionElement>(null);
+  const shown = zone.use();
+  const move = (by: number) => setCurrent((at) => Math.min(rows.length - 1, Math.max(0, at + by)));
+  useKeys({
+    j: () => move(1),
+    k: () => move(-1),
+    Enter: () => rows[current] && navigate(tracePath(rows[current])),
+  });
+  useEffect(() => {
+    // No short form: what scrollIntoView returns in newer browsers is not a clean-up.
+    void body.current?.querySelector(".current")?.scrollIntoView({ block: "nearest" });
+  }, [current]);
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">Route</th>
+          <th scope="col">Started</th>
+          <th scope="col">Spent of the budget</th>
+          <th scope="col" className="num">Margin</th>
+          <th scope="col">Outcome</th>
+          <th scope="col">First violation</th>
+        </tr>
+      </thead>
+      <tbody ref={body}>
+        {rows.map((row, i) => (
+          <tr key={row.trace_id} className={i === current ? "current" : undefined}>
+            <td className="wide">
+              <Link className="open" href={tracePath(row)}>{row.route || "unnamed"}</Link>
+              <span className="below">{row.service} · <span className="mono">{row.trace_id.slice(0, 8)}</span>{!row.complete && " · spans are missing"}</span>
+            </td>
+            <td className="wide when" title={row.started_at}>{formatInstant(row.started_at, shown)}<span className="below">{ago(row.started_at, Date.now())}</span></td>
+            <td>
+              {formatSeconds(row.duration_s)} <span className="quiet">{row.budget_s === null ? "no budget" : `of ${formatSeconds(row.budget_s)}`}</span>
+              <Spent duration={row.duration_s} budget={row.budget_s} />
+            </td>
+            <td className={`num${(row.margin_s ?? 0) < 0 ? " bad" : ""}`} data-label="Margin">{formatSeconds(row.margin_s)}</td>
+            <td><Outcome outcome={row.outcome} kind={row.class} late={row.late} /></td>
+            <td className="wide">
+              {row.first_violation ? <><span className="bad"><Icon name="error" /></span> {ruleName(row.first_violation)}</> : <span className="quiet">No violation</span>}
+              <Others row={row} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** The page of a trace with the account that the row is about. */
+function tracePath(row: TraceRow): string {
+  return `/traces/${row.trace_id}?entry=${row.entry_span_id}`;
+}
+
+function Others({ row }: { row: TraceRow }) {
+  const others = row.rules.filter((rule) => rule !== row.first_violation);
+  if (others.length === 0) return null;
+  return <span className="below">{others.slice(0, 2).map(ruleName).join(", ")}{others.length > 2 && ` and ${others.length - 2} more`}</span>;
+}
