@@ -217,20 +217,21 @@ func readCSV(br *bufio.Reader, opts Options, s *sink) error {
 	}
 	for {
 		guard.since = 0
+		offset := r.InputOffset()
 		row, err := r.Read()
 		if err == io.EOF {
 			return nil
 		}
 		var parse *csv.ParseError
 		if errors.As(err, &parse) {
-			s.refuse(Position{Line: parse.StartLine, Offset: r.InputOffset()}, "%v", parse.Err)
+			s.refuse(Position{Line: parse.StartLine, Offset: offset}, "%v", parse.Err)
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("read: %w", err)
 		}
 		line, _ := r.FieldPos(0)
-		if err := c.row(row, Position{Line: line, Offset: r.InputOffset()}); err != nil {
+		if err := c.row(row, Position{Line: line, Offset: offset}); err != nil {
 			return err
 		}
 	}

@@ -14,8 +14,12 @@ type jsonReader struct {
 	src    *source
 	sink   *sink
 	zipkin zipkinTraces
+	depth  int  // of containers in containers
 	lost   bool // the last value was broken: brackets that remain of it are passed over
 }
+
+// maxContainers is more than any tool nests: hits in hits, a trace in a result.
+const maxContainers = 8
 
 // Keys whose value holds records, one by one.
 var (
@@ -98,7 +102,7 @@ func (j *jsonReader) object(at Position) error {
 		if c, err = j.src.peek(); err != nil {
 			return j.broken(at, err)
 		}
-		if (c == '[' || c == '{') && isContainer(key) {
+		if (c == '[' || c == '{') && isContainer(key) && j.depth < maxContainers {
 			container = true
 			if err := j.container(key, c, at); err != nil {
 				return err
@@ -149,6 +153,8 @@ func (j *jsonReader) key() (string, error) {
 
 func (j *jsonReader) container(key string, opening byte, at Position) error {
 	here := withPath(j.src.here(), joinPath(at.Path, key))
+	j.depth++
+	defer func() { j.depth-- }()
 	if opening == '[' {
 		return j.array(here, slices.Contains(otlpContainers, key), 1)
 	}

@@ -15,7 +15,7 @@ const peekSize = 64 << 10
 func read(r io.Reader, opts Options, s *sink) error {
 	br := bufio.NewReaderSize(r, peekSize)
 	damage := &damageReader{}
-	for range 2 { // a file compressed twice is a common accident
+	for range 3 { // a file compressed twice is a common accident
 		magic, _ := br.Peek(3)
 		if len(magic) < 3 || magic[0] != 0x1f || magic[1] != 0x8b || magic[2] != 8 {
 			break

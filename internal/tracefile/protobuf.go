@@ -186,10 +186,6 @@ func (p *protoReader) scopeSpans(group wireField, res *resourcepb.Resource, at P
 		if !p.unmarshal(f, sp, here) {
 			continue
 		}
-		if sp.StartTimeUnixNano == 0 && sp.EndTimeUnixNano != 0 {
-			p.sink.refuse(here, "%v", errNoStart)
-			continue
-		}
 		err := p.sink.add(here, OTLPProto, res, scope{sc.Name, sc.Version, schema, sc.Attributes}, sp)
 		if err != nil {
 			return err

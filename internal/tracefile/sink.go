@@ -118,6 +118,8 @@ func checkSpan(sp *tracepb.Span) error {
 		return errors.New("no trace id")
 	case len(sp.SpanId) != 8 || allZero(sp.SpanId):
 		return errors.New("no span id")
+	case sp.StartTimeUnixNano == 0 && sp.EndTimeUnixNano > uint64(24*time.Hour):
+		return errNoStart // protobuf writes what is absent as 0; made traces may begin in 1970
 	}
 	for _, t := range [...]struct {
 		what string

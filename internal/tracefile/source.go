@@ -111,6 +111,8 @@ func (s *source) next() ([]byte, error) {
 		switch {
 		case broken != nil:
 			return nil, broken
+		case done && len(s.value) == 0:
+			return nil, &errBroken{fmt.Sprintf("invalid JSON: %q where a value is due", chunk[0])}
 		case done:
 			s.broken = false
 			return s.value, nil
