@@ -1,1 +1,1 @@
-DROP TABLE IF EXISTS otel_traces SYNC
+DROP TABLE IF EXISTS otel_traces

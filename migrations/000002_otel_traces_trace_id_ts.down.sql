@@ -1,1 +1,1 @@
-DROP TABLE IF EXISTS otel_traces_trace_id_ts SYNC
+DROP TABLE IF EXISTS otel_traces_trace_id_ts

@@ -1,1 +1,1 @@
-DROP VIEW IF EXISTS otel_traces_trace_id_ts_mv SYNC
+DROP VIEW IF EXISTS otel_traces_trace_id_ts_mv

@@ -1,1 +1,1 @@
-DROP TABLE IF EXISTS quarantine SYNC
+DROP TABLE IF EXISTS quarantine

@@ -1,5 +1,6 @@
 -- Spans that cannot be kept with the others, one of which would reject a whole insert: times outside 1970 to 2261, an end
--- before the start, an identifier of zeros. Times are as recorded: nanoseconds since 1970 as unsigned numbers.
+-- before the start, an identifier of zeros. Times are as recorded: nanoseconds since 1970 as unsigned numbers. span is OTLP
+-- JSON, cut at 64 KiB.
 CREATE TABLE IF NOT EXISTS quarantine
 (
     ingested_at DateTime64(3, 'UTC') DEFAULT now64(3),
@@ -12,7 +13,7 @@ CREATE TABLE IF NOT EXISTS quarantine
     parent_span_id FixedString(8),
     start_ns UInt64,
     end_ns UInt64,
-    span String COMMENT 'the span as OTLP JSON, cut at 64 KiB' CODEC(ZSTD(3))
+    span String CODEC(ZSTD(3))
 )
 ENGINE = MergeTree
 PARTITION BY toYYYYMM(ingested_at)

@@ -69,12 +69,11 @@ func acquire(ctx context.Context, conn driver.Conn, wait time.Duration) (held co
 			if err != nil {
 				return nil, nil, err
 			}
-			if mine == nil {
-				continue
+			if mine != nil {
+				held, mine.cancel = context.WithCancelCause(ctx)
+				mine.done.Go(func() { mine.renew(held) })
+				return held, func() { mine.release(held) }, nil
 			}
-			held, mine.cancel = context.WithCancelCause(ctx)
-			mine.done.Go(func() { mine.renew(held) })
-			return held, func() { mine.release(held) }, nil
 		}
 		if time.Now().After(deadline) {
 			return nil, nil, &LockedError{Holder: last.holder}
@@ -114,7 +113,7 @@ func take(ctx context.Context, conn driver.Conn, last generation) (*lock, error)
 }
 
 func drop(ctx context.Context, conn driver.Conn, g generation) error {
-	if err := conn.Exec(ctx, "DROP TABLE IF EXISTS "+g.table()+" SYNC"); err != nil {
+	if err := conn.Exec(ctx, "DROP TABLE IF EXISTS "+g.table()+""); err != nil {
 		return fmt.Errorf("migration lock: %w", err)
 	}
 	return nil

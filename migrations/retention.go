@@ -12,13 +12,19 @@ import (
 
 // Retention says how long rows stay, counted from their ingest. Zero fields take the defaults.
 type Retention struct {
-	Raw        time.Duration // otel_traces; default 7 days
-	Hops       time.Duration // default 30 days
-	Verdicts   time.Duration // default 90 days
-	Quarantine time.Duration // default 30 days
+	Raw        time.Duration // otel_traces
+	Hops       time.Duration
+	Verdicts   time.Duration
+	Quarantine time.Duration
 }
 
+// The default retentions.
 const (
+	DefaultRaw        = 7 * day
+	DefaultHops       = 30 * day
+	DefaultVerdicts   = 90 * day
+	DefaultQuarantine = 30 * day
+
 	day     = 24 * time.Hour
 	minimum = time.Hour
 )
@@ -30,13 +36,13 @@ type ttl struct {
 }
 
 func (r Retention) tables() []ttl {
-	raw := cmp.Or(r.Raw, 7*day)
+	raw := cmp.Or(r.Raw, DefaultRaw)
 	return []ttl{
 		{"otel_traces", "IngestedAt", raw},
 		{"otel_traces_trace_id_ts", "IngestedAt", raw},
-		{"hops", "toDateTime(ingested_at)", cmp.Or(r.Hops, 30*day)},
-		{"verdicts", "toDateTime(ingested_at)", cmp.Or(r.Verdicts, 90*day)},
-		{"quarantine", "toDateTime(ingested_at)", cmp.Or(r.Quarantine, 30*day)},
+		{"hops", "toDateTime(ingested_at)", cmp.Or(r.Hops, DefaultHops)},
+		{"verdicts", "toDateTime(ingested_at)", cmp.Or(r.Verdicts, DefaultVerdicts)},
+		{"quarantine", "toDateTime(ingested_at)", cmp.Or(r.Quarantine, DefaultQuarantine)},
 	}
 }
 

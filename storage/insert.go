@@ -59,7 +59,7 @@ func (db *DB) insert(ctx context.Context, table string, columns []column) error 
 	defer batch.Close()
 	for i, c := range columns {
 		if err := batch.Column(i).Append(c.values); err != nil {
-			return fmt.Errorf("column %s: %w", c.name, err)
+			return &errColumn{c.name, err}
 		}
 	}
 	return batch.Send()
@@ -149,7 +149,8 @@ func factColumns(rows []hop.Row) []column {
 		}
 	}
 	var columns []column
-	fill := make([]func(row int, v hop.Value), len(hop.Facts))
+	yes, no := true, false
+	fill := make([]func(row int, v *hop.Value), len(hop.Facts))
 	for i, f := range hop.Facts {
 		if !used[i] {
 			continue
@@ -159,24 +160,29 @@ func factColumns(rows []hop.Row) []column {
 		case hop.Nanoseconds, hop.Count:
 			values := make([]*int64, len(rows))
 			c.typ, c.values = "Nullable(Int64)", values
-			fill[i] = func(row int, v hop.Value) { values[row] = &v.Bits }
+			fill[i] = func(row int, v *hop.Value) { values[row] = &v.Bits }
 		case hop.Number:
 			values := make([]*float64, len(rows))
 			c.typ, c.values = "Nullable(Float64)", values
-			fill[i] = func(row int, v hop.Value) { n := v.Float(); values[row] = &n }
+			fill[i] = func(row int, v *hop.Value) { n := v.Float(); values[row] = &n }
 		case hop.Flag:
 			values := make([]*bool, len(rows))
 			c.typ, c.values = "Nullable(Bool)", values
-			fill[i] = func(row int, v hop.Value) { b := v.Bits == 1; values[row] = &b }
+			fill[i] = func(row int, v *hop.Value) {
+				if values[row] = &no; v.Bits == 1 {
+					values[row] = &yes
+				}
+			}
 		default:
 			values := make([]string, len(rows))
 			c.typ, c.values = "String", values
-			fill[i] = func(row int, v hop.Value) { values[row] = v.Text }
+			fill[i] = func(row int, v *hop.Value) { values[row] = v.Text }
 		}
 		columns = append(columns, c)
 	}
 	for row := range rows {
-		for _, v := range rows[row].Values {
+		for i := range rows[row].Values {
+			v := &rows[row].Values[i]
 			fill[v.Fact](row, v)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -77,3 +78,26 @@ func IsMissing(err error) bool {
 	var exception *clickhouse.Exception
 	return errors.As(err, &exception) && (exception.Code == 60 || exception.Code == 81)
 }
+
+// IsPermanent reports whether the error would come again if the same statement were repeated. A table or column that is
+// missing is not: migrations may bring it.
+func IsPermanent(err error) bool {
+	var mistyped *errColumn
+	if errors.As(err, &mistyped) {
+		return true
+	}
+	var exception *clickhouse.Exception
+	return errors.As(err, &exception) && slices.Contains(permanentCodes, int(exception.Code))
+}
+
+// permanentCodes: TYPE_MISMATCH, SYNTAX_ERROR, CANNOT_CONVERT_TYPE. Data that could not be read may have been cut on the way.
+var permanentCodes = []int{53, 62, 70}
+
+// errColumn is a column that the client could not lay out.
+type errColumn struct {
+	name string
+	err  error
+}
+
+func (e *errColumn) Error() string { return fmt.Sprintf("column %s: %v", e.name, e.err) }
+func (e *errColumn) Unwrap() error { return e.err }

@@ -71,10 +71,12 @@ func newRootCommand() *cobra.Command {
 	root.PersistentFlags().String("config", "", "settings file (default laxity.yaml in this folder, if there is one)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddCommand(
+		newCollectorCommand(),
 		newDemoCommand(),
 		newEngineCommand(),
 		newExplainCommand(),
 		newImportCommand(),
+		newMigrateCommand(),
 	)
 	return root
 }

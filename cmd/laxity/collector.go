@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/laxity-dev/laxity/cmd/laxity/collector"
+)
+
+const (
+	defaultDSN     = "http://127.0.0.1:8123/laxity"
+	defaultData    = "./laxity-data"
+	defaultGRPC    = "127.0.0.1:4317"
+	defaultHTTP    = "127.0.0.1:4318"
+	defaultMetrics = "127.0.0.1:9464"
+)
+
+func newCollectorCommand() *cobra.Command {
+	var (
+		config collector.Config
+		file   string
+		data   string
+		raw    bool
+	)
+	cmd := &cobra.Command{
+		Use:   "collector",
+		Short: "Take spans over OTLP and write them to ClickHouse",
+		Long: `Take spans over OTLP (gRPC and HTTP), add what they say about their time budget, and write raw spans and hops to
+ClickHouse, each through a queue on disk: what was acknowledged survives a crash of the collector and of ClickHouse.
+
+A configuration file of the OpenTelemetry collector replaces the built-in pipeline; the components are the receiver otlp, the
+processors memory_limiter and deadline, the connector quarantine, the exporters clickhouse, deadline and nop, and the
+extensions file_storage, health_check and bearertokenauth.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if file != "" {
+				return collector.RunFile(cmd.Context(), file)
+			}
+			config.Queue = filepath.Join(data, "queue")
+			config.NoRawSpans = !raw
+			if err := config.Validate(); err != nil {
+				return &usageError{err}
+			}
+			config, err := config.Resolve()
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "laxity collector: OTLP on %s (gRPC) and http://%s, metrics on http://%s/metrics\n", config.GRPC, config.HTTP, config.Metrics)
+			return collector.Run(cmd.Context(), config)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&config.DSN, "clickhouse", defaultDSN, "DSN of ClickHouse: http://, https:// or clickhouse://")
+	f.StringVar(&data, "data", defaultData, "directory whose folder queue holds what is not yet written")
+	f.StringVar(&file, "config-file", "", "collector configuration that replaces the built-in pipeline")
+	f.BoolVar(&raw, "raw-spans", true, "write raw spans to otel_traces")
+	collectorFlags(f, &config)
+	return cmd
+}
+
+// collectorFlags adds the flags that the collector has alone and under 'up'.
+func collectorFlags(f *pflag.FlagSet, config *collector.Config) {
+	f.StringVar(&config.GRPC, "otlp-grpc", defaultGRPC, "address for OTLP over gRPC; port 0 takes a free one")
+	f.StringVar(&config.HTTP, "otlp-http", defaultHTTP, "address for OTLP over HTTP")
+	f.StringVar(&config.Metrics, "metrics-listen", defaultMetrics, "address of the collector's own Prometheus metrics")
+	f.StringVar(&config.TokenFile, "token-file", "", "file with the bearer token that senders must present")
+	f.BoolVar(&config.Insecure, "insecure", false, "serve other machines without a token")
+	f.BoolVar(&config.Fsync, "fsync", false, "acknowledge only what survives a loss of power")
+	f.IntVar(&config.MemoryMiB, "memory-limit", 1024, "MiB above which the collector refuses requests")
+	f.StringVar(&config.LogLevel, "log-level", "warn", "debug, info, warn or error")
+}

@@ -1,0 +1,134 @@
+package collector
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"text/template"
+
+	"github.com/laxity-dev/laxity/internal/classify"
+	"github.com/laxity-dev/laxity/storage"
+)
+
+// Config of the built-in pipeline.
+type Config struct {
+	DSN     string // ClickHouse; see storage.Config
+	Queue   string // directory of the queues
+	GRPC    string // host:port that takes OTLP over gRPC; port 0 takes a free one
+	HTTP    string // host:port that takes OTLP over HTTP
+	Metrics string // host:port of the collector's own Prometheus metrics
+
+	// NoRawSpans keeps spans out of otel_traces; hops are written all the same.
+	NoRawSpans bool
+	// TokenFile holds the bearer token that senders must present. Without one only loopback is served, unless Insecure.
+	TokenFile string
+	Insecure  bool
+	// Fsync writes the queues through to the disk before a request is acknowledged.
+	Fsync bool
+	// MemoryMiB bounds the heap: above it requests are refused, to be sent again. Default 1024.
+	MemoryMiB  int
+	LogLevel   string // debug, info, warn or error; default warn
+	BudgetFrom []classify.BudgetFrom
+}
+
+// Validate reports what is wrong with the configuration.
+func (c Config) Validate() error {
+	errs := []error{storage.Config{DSN: c.DSN}.Validate(), classify.Config{BudgetFrom: c.BudgetFrom}.Validate()}
+	if c.Queue == "" {
+		errs = append(errs, errors.New("directory of the queues is empty"))
+	}
+	for _, a := range []struct{ flag, address string }{{"otlp-grpc", c.GRPC}, {"otlp-http", c.HTTP}} {
+		errs = append(errs, CheckListen(a.flag, a.address, c.TokenFile != "" || c.Insecure))
+	}
+	errs = append(errs, CheckListen("metrics-listen", c.Metrics, true))
+	if c.MemoryMiB < 0 || c.MemoryMiB > 0 && c.MemoryMiB < 128 {
+		errs = append(errs, fmt.Errorf("memory limit is %d MiB; the least is 128", c.MemoryMiB))
+	}
+	return errors.Join(errs...)
+}
+
+// CheckListen refuses an address that is not host:port, and one that others can reach unless that is allowed.
+func CheckListen(flag, address string, open bool) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("--%s %q: want host:port", flag, address)
+	}
+	if ip := net.ParseIP(host); open || host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("--%s %s can be reached from other machines; name a --token-file, or allow it with --insecure", flag, address)
+}
+
+// Resolve replaces every port 0 by a free port, so that a restart keeps the addresses.
+func (c Config) Resolve() (Config, error) {
+	for _, address := range []*string{&c.GRPC, &c.HTTP, &c.Metrics} {
+		resolved, err := FreePort(*address)
+		if err != nil {
+			return c, err
+		}
+		*address = resolved
+	}
+	return c, nil
+}
+
+// FreePort replaces the port 0 of an address by one that is free now.
+func FreePort(address string) (string, error) {
+	if _, port, err := net.SplitHostPort(address); err != nil || port != "0" {
+		return address, err
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return "", fmt.Errorf("free port: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+//go:embed config.yaml.tmpl
+var text string
+
+var tmpl = template.Must(template.New("config.yaml").Funcs(template.FuncMap{"quote": quote}).Parse(text))
+
+// quote writes a YAML string; the collector would expand dollar signs.
+func quote(s string) (string, error) {
+	b, err := json.Marshal(s)
+	return strings.ReplaceAll(string(b), "$", "$$"), err
+}
+
+// YAML returns the configuration as the collector reads it.
+func (c Config) YAML() ([]byte, error) {
+	host, port, err := net.SplitHostPort(c.Metrics)
+	if err != nil {
+		return nil, fmt.Errorf("metrics address: %w", err)
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		return nil, fmt.Errorf("metrics address: %w", err)
+	}
+	if c.MemoryMiB == 0 {
+		c.MemoryMiB = defaultMemoryMiB
+	}
+	if c.LogLevel == "" {
+		c.LogLevel = "warn"
+	}
+	var out bytes.Buffer
+	err = tmpl.Execute(&out, struct {
+		Config
+		Database    string
+		RawSpans    bool
+		SpikeMiB    int
+		MetricsHost string
+		MetricsPort int
+	}{c, storage.Config{DSN: c.DSN}.Database(), !c.NoRawSpans, c.MemoryMiB / 5, host, number})
+	if err != nil {
+		return nil, fmt.Errorf("collector configuration: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+const defaultMemoryMiB = 1024
