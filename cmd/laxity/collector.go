@@ -3,11 +3,13 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/laxity-dev/laxity/cmd/laxity/collector"
+	"github.com/laxity-dev/laxity/internal/classify"
 )
 
 const (
@@ -70,5 +72,30 @@ func collectorFlags(f *pflag.FlagSet, config *collector.Config) {
 	f.BoolVar(&config.Insecure, "insecure", false, "serve other machines without a token")
 	f.BoolVar(&config.Fsync, "fsync", false, "acknowledge only what survives a loss of power")
 	f.IntVar(&config.MemoryMiB, "memory-limit", 1024, "MiB above which the collector refuses requests")
+	f.Var((*budgetFrom)(&config.BudgetFrom), "budget-from", "foreign attribute that carries a budget, as NAME=UNIT with s, ms, us or ns; may be repeated")
 	f.StringVar(&config.LogLevel, "log-level", "warn", "debug, info, warn or error")
 }
+
+// budgetFrom is a flag that may be repeated, or list values separated by commas.
+type budgetFrom []classify.BudgetFrom
+
+func (b *budgetFrom) String() string {
+	var all []string
+	for _, f := range *b {
+		all = append(all, f.Attribute+"="+f.Unit)
+	}
+	return strings.Join(all, ",")
+}
+
+func (b *budgetFrom) Set(value string) error {
+	for one := range strings.SplitSeq(value, ",") {
+		attribute, unit, found := strings.Cut(one, "=")
+		if !found {
+			return fmt.Errorf("%q: want NAME=UNIT", one)
+		}
+		*b = append(*b, classify.BudgetFrom{Attribute: attribute, Unit: unit})
+	}
+	return nil
+}
+
+func (b *budgetFrom) Type() string { return "NAME=UNIT" }

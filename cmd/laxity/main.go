@@ -22,6 +22,8 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	ctx, cancel := followParent(ctx)
+	defer cancel()
 	os.Exit(run(ctx, os.Args[1:]))
 }
 
@@ -77,6 +79,7 @@ func newRootCommand() *cobra.Command {
 		newExplainCommand(),
 		newImportCommand(),
 		newMigrateCommand(),
+		newUpCommand(),
 	)
 	return root
 }

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/laxity-dev/laxity/cmd/laxity/collector"
+	"github.com/laxity-dev/laxity/migrations"
+)
+
+// upConfig says where everything is.
+type upConfig struct {
+	data      string
+	engine    string // address of the embedded engine
+	listen    string // address of API and page
+	dsn       string // another ClickHouse, "" for the embedded engine
+	settings  string // settings file, "" for the default one
+	raw       bool
+	collector collector.Config
+	retention migrations.Retention
+}
+
+func newUpCommand() *cobra.Command {
+	var config upConfig
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Run everything on this machine: engine, migrations, collector, API and page",
+		Long: `Run everything on this machine: the embedded engine, the migrations and the collector, each started again when it ends.
+Interrupt to stop. Rows and queues stay in the data directory.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f := cmd.Flags().Lookup("config"); f != nil && f.Changed {
+				config.settings = f.Value.String()
+			}
+			if err := config.resolve(); err != nil {
+				return err
+			}
+			return up(cmd.Context(), config, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&config.data, "data", defaultData, "directory of rows and queues")
+	f.StringVar(&config.listen, "listen", "127.0.0.1:8484", "address of API and page; port 0 takes a free one")
+	f.StringVar(&config.engine, "engine-listen", "127.0.0.1:8123", "address of the embedded engine")
+	f.StringVar(&config.dsn, "clickhouse", "", "DSN of a ClickHouse to use instead of the embedded engine")
+	f.BoolVar(&config.raw, "raw-spans", true, "write raw spans to otel_traces")
+	collectorFlags(f, &config.collector)
+	retentionFlags(f, &config.retention)
+	return cmd
+}
+
+// resolve checks the configuration and replaces every port 0, so that a part that is started again is where it was.
+func (c *upConfig) resolve() error {
+	embedded := c.dsn == ""
+	if embedded {
+		c.dsn = "http://" + c.engine + "/laxity"
+	}
+	c.collector.DSN, c.collector.Queue, c.collector.NoRawSpans = c.dsn, filepath.Join(c.data, "queue"), !c.raw
+	open := c.collector.TokenFile != "" || c.collector.Insecure
+	err := errors.Join(c.collector.Validate(), collector.CheckListen("listen", c.listen, open), c.retention.Validate())
+	if embedded {
+		err = errors.Join(err, collector.CheckListen("engine-listen", c.engine, false))
+	}
+	if err != nil {
+		return &usageError{err}
+	}
+	for _, address := range []*string{&c.engine, &c.listen} {
+		if *address, err = collector.FreePort(*address); err != nil {
+			return err
+		}
+	}
+	if embedded {
+		c.dsn = "http://" + c.engine + "/laxity"
+		c.collector.DSN = c.dsn
+	} else {
+		c.engine = ""
+	}
+	c.collector, err = c.collector.Resolve()
+	return err
+}
+
+// up starts the parts in their order and, when the context ends, stops them from the last to the first.
+func up(ctx context.Context, c upConfig, out, errs io.Writer) error {
+	errs = &serial{out: errs}
+	log := slog.New(slog.NewTextHandler(errs, nil))
+	var started []*part
+	defer func() {
+		for _, p := range slices.Backward(started) {
+			p.stop()
+		}
+	}()
+	run := func(p *part, limit time.Duration) error {
+		p.args = append(p.args, c.settingsArgs()...)
+		p.start(ctx, log, errs)
+		started = append(started, p)
+		return p.wait(ctx, limit)
+	}
+	if c.engine != "" {
+		if err := run(c.enginePart(), time.Minute); err != nil {
+			return interrupted(ctx, err)
+		}
+	}
+	schema, err := migrations.Up(ctx, migrations.Config{DSN: c.dsn, Retention: c.retention})
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	log.Info("tables are ready", "schema", schema.Version)
+	if err := run(c.collectorPart(), time.Minute); err != nil {
+		return interrupted(ctx, err)
+	}
+	// What serves API and page starts here, as the last part: run(c.apiPart(), …).
+	c.announce(out)
+	<-ctx.Done()
+	return nil
+}
+
+// interrupted hides errors that come from the end of the context.
+func interrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (c *upConfig) announce(out io.Writer) {
+	if c.engine != "" {
+		fmt.Fprintf(out, "ClickHouse  http://%s (database laxity)\n", c.engine)
+	}
+	fmt.Fprintf(out, "OTLP        %s (gRPC), http://%s (HTTP)\n", c.collector.GRPC, c.collector.HTTP)
+	fmt.Fprintf(out, "metrics     http://%s/metrics\n", c.collector.Metrics)
+	fmt.Fprintf(out, "data        %s\n", c.data)
+}
+
+func (c *upConfig) settingsArgs() []string {
+	if c.settings == "" {
+		return nil
+	}
+	return []string{"--config", c.settings}
+}
+
+func (c *upConfig) enginePart() *part {
+	return &part{
+		name:  "engine",
+		args:  []string{"engine", "--data", filepath.Join(c.data, "clickhouse"), "--listen", c.engine},
+		ready: func(ctx context.Context) error { return ping(ctx, "http://"+c.engine+"/ping") },
+	}
+}
+
+func (c *upConfig) collectorPart() *part {
+	k := c.collector
+	args := []string{
+		"collector", "--clickhouse", c.dsn, "--data", c.data, "--raw-spans=" + strconv.FormatBool(c.raw),
+		"--otlp-grpc", k.GRPC, "--otlp-http", k.HTTP, "--metrics-listen", k.Metrics, "--token-file", k.TokenFile,
+		"--insecure=" + strconv.FormatBool(k.Insecure), "--fsync=" + strconv.FormatBool(k.Fsync),
+		"--memory-limit", strconv.Itoa(k.MemoryMiB), "--log-level", k.LogLevel,
+	}
+	for _, b := range k.BudgetFrom {
+		args = append(args, "--budget-from", b.Attribute+"="+b.Unit)
+	}
+	return &part{
+		name: "collector",
+		args: args,
+		ready: func(ctx context.Context) error {
+			return errors.Join(dial(ctx, k.GRPC), dial(ctx, k.HTTP))
+		},
+	}
+}
+
+func ping(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, response.Status)
+	}
+	return nil
+}
+
+func dial(ctx context.Context, address string) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// serial lets several parts write to one place.
+type serial struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (w *serial) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out.Write(b)
+}
