@@ -98,8 +98,10 @@ type importReport struct {
 	From     *time.Time      `json:"from"`
 	To       *time.Time      `json:"to"`
 	Example  string          `json:"example_trace_id,omitempty"`
-	failed   bool
-	took     time.Duration
+
+	traces map[span.TraceID]struct{}
+	failed bool
+	took   time.Duration
 }
 
 func runImport(ctx context.Context, out, notes io.Writer, args []string, flags importFlags) error {
@@ -124,7 +126,7 @@ func runImport(ctx context.Context, out, notes io.Writer, args []string, flags i
 	}
 	defer send.close()
 	began := time.Now()
-	report := &importReport{}
+	report := &importReport{traces: map[span.TraceID]struct{}{}}
 	show := newProgress(notes, len(files))
 	for _, f := range files {
 		done, err := importFile(ctx, f, opts, send, report, show)
@@ -157,9 +159,7 @@ func importFile(ctx context.Context, f foundFile, opts tracefile.Options, send *
 	var sendErr error
 	read := func(in io.Reader) (*tracefile.Summary, error) {
 		return tracefile.Read(in, opts, func(batch []*tracepb.ResourceSpans) error {
-			if report.Example == "" {
-				report.Example = firstTrace(batch)
-			}
+			report.note(batch)
 			result, err := send.send(ctx, batch)
 			done.Rejected += result.rejected
 			for _, m := range result.messages {
@@ -198,15 +198,20 @@ func withFile(path string, read func(io.Reader) (*tracefile.Summary, error)) (*t
 	return read(in)
 }
 
-func firstTrace(batch []*tracepb.ResourceSpans) string {
+// note counts traces over all files: one trace may be spread over several.
+func (r *importReport) note(batch []*tracepb.ResourceSpans) {
 	for _, rs := range batch {
 		for _, ss := range rs.ScopeSpans {
 			for _, sp := range ss.Spans {
-				return span.TraceID(sp.TraceId).String()
+				id := span.TraceID(sp.TraceId)
+				if r.Example == "" {
+					r.Example = id.String()
+				}
+				r.traces[id] = struct{}{}
 			}
 		}
 	}
-	return ""
+	r.Traces = len(r.traces)
 }
 
 func (f *importedFile) fill(s *tracefile.Summary) {
@@ -220,7 +225,6 @@ func (f *importedFile) fill(s *tracefile.Summary) {
 func (r *importReport) add(f *importedFile) {
 	r.Files = append(r.Files, f)
 	r.Spans += f.Spans
-	r.Traces += f.Traces
 	r.Refused += f.Refused
 	r.Rejected += f.Rejected
 	if f.Refused > 0 || f.Rejected > 0 || f.Error != "" {

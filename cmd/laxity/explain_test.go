@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/laxity-dev/laxity/internal/verdict"
+)
+
+func explainTest(t *testing.T, file, id string, flags explainFlags) (out, notes string, err error) {
+	t.Helper()
+	if flags.output == "" {
+		flags.output = "text"
+	}
+	var o, n bytes.Buffer
+	err = explain(&o, &n, samplePath(file), id, flags)
+	return o.String(), n.String(), err
+}
+
+func TestParseLimits(t *testing.T) {
+	got, err := parseLimits([]string{"adservice=1s", "web,adservice=2s", ",,hipstershop.AdService/GetAds=1500ms", "web,db,select a=b, c=5ms"})
+	want := map[verdict.Edge]time.Duration{
+		{Peer: "adservice"}:                                     time.Second,
+		{Caller: "web", Peer: "adservice"}:                      2 * time.Second,
+		{Operation: "hipstershop.AdService/GetAds"}:             1500 * time.Millisecond,
+		{Caller: "web", Peer: "db", Operation: "select a=b, c"}: 5 * time.Millisecond,
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+	for _, text := range []string{"adservice", "adservice=soon", "adservice=-1s"} {
+		if _, err := parseLimits([]string{text}); err == nil {
+			t.Errorf("%s: no error", text)
+		}
+	}
+}
+
+func TestExplainUsage(t *testing.T) {
+	for name, flags := range map[string]explainFlags{
+		"-o":            {output: "xml"},
+		"--entry":       {entry: "0"},
+		"--budget-from": {budgetFrom: []string{"request_budget"}},
+		"unit":          {budgetFrom: []string{"request_budget=days"}},
+		"--limit":       {limits: []string{"x"}},
+		"column map":    {csvMap: "x"},
+	} {
+		_, _, err := explainTest(t, "zipkin-shapes/skew.json", "", flags)
+		var usage *usageError
+		if !errors.As(err, &usage) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	var usage *usageError
+	if _, _, err := explainTest(t, "zipkin-shapes/skew.json", samplePath("zipkin-shapes/yelp.json"), explainFlags{}); !errors.As(err, &usage) {
+		t.Errorf("two files: %v", err)
+	}
+}
+
+func TestExplainChoosesTheTrace(t *testing.T) {
+	for _, id := range []string{"5b8aa5a2d2c872e8321cf37308d69df2", "5B8AA5A2D2C872E8321CF37308D69DF2", "5b8a", "parallel_trace_example"} {
+		out, _, err := explainTest(t, "analyzer-sample-otlp/sample-trace.json", id, explainFlags{output: "json"})
+		var s verdict.Statement
+		if jsonErr := json.Unmarshal([]byte(out), &s); err != nil || jsonErr != nil || s.TraceID == "" {
+			t.Errorf("%s: %v %v\n%s", id, err, jsonErr, out)
+		}
+	}
+	for id, want := range map[string]string{"deadbeef": "no trace deadbeef among its 5", "": "names one"} {
+		if id == "" {
+			continue
+		}
+		if _, _, err := explainTest(t, "analyzer-sample-otlp/sample-trace.json", id, explainFlags{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", id, err)
+		}
+	}
+}
+
+func TestExplainSeveralTraces(t *testing.T) {
+	out, _, err := explainTest(t, "analyzer-sample-otlp/sample-trace.json", "", explainFlags{output: "json"})
+	var all []verdict.Statement
+	if jsonErr := json.Unmarshal([]byte(out), &all); err != nil || jsonErr != nil || len(all) != 5 {
+		t.Fatalf("%v %v: %d statements", err, jsonErr, len(all))
+	}
+	out, _, err = explainTest(t, "analyzer-sample-otlp/sample-trace.json", "", explainFlags{})
+	if err != nil || !strings.Contains(out, "5 traces. One of them: laxity explain") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if _, _, err = explainTest(t, "analyzer-sample-otlp/sample-trace.json", "", explainFlags{output: "md"}); err == nil || !strings.Contains(err.Error(), "name it") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestExplainReadsAForeignBudget(t *testing.T) {
+	out, _, err := explainTest(t, "zipkin-shapes/yelp.json", "", explainFlags{output: "json", budgetFrom: []string{"request_budget=ms"}})
+	var s verdict.Statement
+	if jsonErr := json.Unmarshal([]byte(out), &s); err != nil || jsonErr != nil || s.Budget == nil {
+		t.Fatalf("%v %v\n%s", err, jsonErr, out)
+	}
+}
+
+func TestExplainOnEntry(t *testing.T) {
+	out, _, err := explainTest(t, "zipkin-shapes/skew.json", "", explainFlags{output: "json", entry: "bf396325699c84bf"})
+	var s verdict.Statement
+	if jsonErr := json.Unmarshal([]byte(out), &s); err != nil || jsonErr != nil || s.EntrySpanID != "bf396325699c84bf" {
+		t.Errorf("%v %v\n%s", err, jsonErr, out)
+	}
+	if _, _, err := explainTest(t, "zipkin-shapes/skew.json", "", explainFlags{entry: "77"}); err == nil || !strings.Contains(err.Error(), "no span 77") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestExplainNoFile(t *testing.T) {
+	if _, _, err := explainTest(t, "nothing.json", "", explainFlags{}); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("got %v", err)
+	}
+}
