@@ -72,7 +72,7 @@ func Open(config Config) (_ *Engine, err error) {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
 	if e.db, err = chdb.Open(filepath.Join(config.Data, "clickhouse"), chdb.Options{Library: config.Library, Args: config.serverFlags()}); err != nil {
-		return nil, fmt.Errorf("engine: %w", err)
+		return nil, err
 	}
 	if e.version, err = e.ask("SELECT version()"); err != nil {
 		return nil, fmt.Errorf("engine: %w", err)

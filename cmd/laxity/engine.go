@@ -41,7 +41,7 @@ Without a password it listens on loopback only. The library it needs is installe
 				return err
 			}
 			if addressFile != "" {
-				if err := os.WriteFile(addressFile, []byte(e.Address()+"\n"), 0o600); err != nil {
+				if err := writeWhole(addressFile, e.Address()+"\n"); err != nil {
 					_ = e.Close()
 					return fmt.Errorf("address file: %w", err)
 				}
@@ -62,6 +62,14 @@ Without a password it listens on loopback only. The library it needs is installe
 	flags.StringVar(&config.Library, "library", "", "path of libchdb (default where 'make engine-lib' puts it)")
 	flags.StringVar(&addressFile, "address-file", "", "file to write the address to once the engine listens")
 	return cmd
+}
+
+// writeWhole writes a file that nobody sees half written.
+func writeWhole(path, text string) error {
+	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
 }
 
 // noArguments refuses words that are no flags.
