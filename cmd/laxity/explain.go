@@ -203,6 +203,7 @@ func withEntry(groups [][]span.Span, entry span.ID) [][]span.Span {
 func writeStatements(out io.Writer, path string, statements []*verdict.Statement, output string) error {
 	switch {
 	case output == "json":
+		statements = render.WorstFirst(statements)
 		enc := json.NewEncoder(out)
 		enc.SetIndent("", "  ")
 		enc.SetEscapeHTML(false)
@@ -221,7 +222,7 @@ func writeStatements(out io.Writer, path string, statements []*verdict.Statement
 	if err := render.List(out, statements, statementWidth); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "\n%d traces. One of them: laxity explain %s TRACE_ID\n", len(statements), path)
+	_, err := fmt.Fprintf(out, "To see one of them: laxity explain %s %s\n", path, render.WorstFirst(statements)[0].TraceID)
 	return err
 }
 

@@ -70,13 +70,9 @@ func TestExplainChoosesTheTrace(t *testing.T) {
 			t.Errorf("%s: %v %v\n%s", id, err, jsonErr, out)
 		}
 	}
-	for id, want := range map[string]string{"deadbeef": "no trace deadbeef among its 5", "": "names one"} {
-		if id == "" {
-			continue
-		}
-		if _, _, err := explainTest(t, "analyzer-sample-otlp/sample-trace.json", id, explainFlags{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v", id, err)
-		}
+	_, _, err := explainTest(t, "analyzer-sample-otlp/sample-trace.json", "deadbeef", explainFlags{})
+	if err == nil || !strings.Contains(err.Error(), "no trace deadbeef among its 5") {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -87,7 +83,7 @@ func TestExplainSeveralTraces(t *testing.T) {
 		t.Fatalf("%v %v: %d statements", err, jsonErr, len(all))
 	}
 	out, _, err = explainTest(t, "analyzer-sample-otlp/sample-trace.json", "", explainFlags{})
-	if err != nil || !strings.Contains(out, "5 traces. One of them: laxity explain") {
+	if err != nil || !strings.Contains(out, "To see one of them: laxity explain") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if _, _, err = explainTest(t, "analyzer-sample-otlp/sample-trace.json", "", explainFlags{output: "md"}); err == nil || !strings.Contains(err.Error(), "name it") {
