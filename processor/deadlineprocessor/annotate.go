@@ -62,7 +62,9 @@ func (a *annotator) process(ctx context.Context, td ptrace.Traces) (ptrace.Trace
 				s := reader.Span(in)
 				before := facts{len(s.Attrs), s.Attrs.String(budgetattr.InferredRuleKey)}
 				classify.Annotate(s, a.config)
-				if annotate(s) {
+				v := verdict.JudgeSpan(s)
+				v.Annotate(s)
+				if v.Late {
 					late++
 				}
 				if after := (facts{len(s.Attrs), s.Attrs.String(budgetattr.InferredRuleKey)}); after != before {
@@ -90,27 +92,6 @@ type facts struct {
 // concerns reports whether a span can say anything about a budget. Most spans inside a process do not.
 func (a *annotator) concerns(s ptrace.Span) bool {
 	return pspan.IsHop(s) || s.Status().Code() == ptrace.StatusCodeError || s.Events().Len() > 0 || len(a.config.BudgetFrom) > 0
-}
-
-// annotate adds the verdict on one span and reports whether it is late.
-func annotate(s *span.Span) (late bool) {
-	v := verdict.JudgeSpan(s)
-	if v.HasMargin {
-		s.Infer(verdict.InferredMargin, budgetattr.MarginKey, v.Margin.Seconds())
-	}
-	if v.HasRatio && !s.Attrs.Has(budgetattr.UsedRatioKey) {
-		s.Attrs[budgetattr.UsedRatioKey] = v.Ratio
-	}
-	if v.HasMargin && v.HasBudget && !s.Attrs.Has(budgetattr.LateKey) {
-		s.Attrs[budgetattr.LateKey] = v.Late
-	}
-	if v.Entry && (v.HasBudget || v.Cause != "" || s.Status == span.StatusError) {
-		s.Infer(verdict.InferredOutcome, budgetattr.OutcomeKey, string(v.Outcome))
-	}
-	if v.HasPostCancel {
-		s.Infer(verdict.InferredPostCancel, budgetattr.PostCancelTimeKey, v.PostCancel.Seconds())
-	}
-	return v.Late
 }
 
 // write copies the deadline.* attributes back, in the order of their keys.

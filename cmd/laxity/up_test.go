@@ -1,0 +1,185 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// stack is a running 'laxity up'.
+type stack struct {
+	*process
+	clickhouse, grpc, http, metrics, data string
+}
+
+func startUp(t *testing.T, data string, more ...string) *stack {
+	t.Helper()
+	any := "127.0.0.1:0"
+	s := &stack{process: launch(t, append([]string{"up", "--data", data, "--listen", any, "--otlp-grpc", any, "--otlp-http", any,
+		"--engine-listen", any, "--metrics-listen", any}, more...)...), data: data}
+	s.metrics = s.find(t, `(?m)^metrics +(\S+)`)
+	s.clickhouse = s.find(t, `(?m)^ClickHouse +(\S+)`)
+	s.grpc = s.find(t, `(?m)^OTLP +(\S+) \(gRPC\)`)
+	s.http = s.find(t, `(?m)^OTLP .* (http://\S+) \(HTTP\)`)
+	return s
+}
+
+// exact checks that every span of so many traces is stored, and every hop once.
+func (s *stack) exact(t *testing.T, traces int) {
+	t.Helper()
+	expect(t, s.clickhouse, "SELECT uniqExact(TraceId, SpanId) FROM otel_traces", strconv.Itoa(traces*spansPerTrace))
+	expect(t, s.clickhouse, "SELECT count() FROM hops FINAL", strconv.Itoa(traces*hopsPerTrace))
+	expect(t, s.clickhouse, "SELECT uniqExact(trace_id, span_id) FROM hops", strconv.Itoa(traces*hopsPerTrace))
+}
+
+func TestUpTakesSpansAndKeepsThemOverAStart(t *testing.T) {
+	data := t.TempDir()
+	first := startUp(t, data)
+	send := newOTLPClient(t, first.grpc)
+	if err := send.once(t.Context(), makeRequest(0, 100)); err != nil {
+		t.Fatal(err)
+	}
+	first.exact(t, 100)
+	expect(t, first.clickhouse, "SELECT countIf(late AND margin_ns = -50000000 AND outcome = 'done' AND inferred) FROM hops FINAL", "100")
+	if err := first.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	<-first.done
+	if first.err != nil {
+		t.Fatalf("after an interrupt: %v", first.err)
+	}
+	began := time.Now()
+	second := startUp(t, data)
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("the second start took %s", took)
+	}
+	second.exact(t, 100)
+}
+
+func TestUpEndsWithoutItsParent(t *testing.T) {
+	data := t.TempDir()
+	first := startUp(t, data)
+	if err := first.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-first.done
+	// The engine that lost its parent ends and frees the directory.
+	startUp(t, data)
+}
+
+// Every acknowledged span is stored and every hop counts once while parts are killed at random points.
+func TestNothingAcknowledgedIsLost(t *testing.T) {
+	s := startUp(t, t.TempDir())
+	const perRequest = 40
+	kills := soak(20, 200)
+	var (
+		next, acknowledged atomic.Int64
+		senders            sync.WaitGroup
+		stop               = make(chan struct{})
+		failed             = make(chan error, 2)
+	)
+	for range 2 {
+		send := newOTLPClient(t, s.grpc)
+		senders.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				first := int(next.Add(perRequest)) - perRequest
+				if err := send.untilAcknowledged(t.Context(), makeRequest(first, perRequest)); err != nil {
+					failed <- err
+					return
+				}
+				acknowledged.Add(perRequest)
+				time.Sleep(time.Millisecond) // leave the processors to the parts under test
+			}
+		})
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	killed := map[string]int{}
+	for n := 0; n < kills; {
+		time.Sleep(time.Duration(100+random.IntN(900)) * time.Millisecond)
+		part := []string{"collector", "engine"}[random.IntN(2)]
+		if s.kill(t, part) {
+			killed[part]++
+			n++
+		}
+	}
+	close(stop)
+	senders.Wait()
+	select {
+	case err := <-failed:
+		t.Fatalf("a request was never acknowledged: %v", err)
+	default:
+	}
+	t.Logf("killed %v, acknowledged %d spans", killed, acknowledged.Load()*spansPerTrace)
+	s.exact(t, int(acknowledged.Load()))
+}
+
+// A million spans (fewer in check) while ClickHouse is away for a while; memory stays under its limit.
+func TestManySpansWhileTheEngineIsAway(t *testing.T) {
+	s := startUp(t, t.TempDir(), "--memory-limit", "512")
+	const perRequest = 200
+	traces := soak(30_000, 200_000)
+	away := time.Duration(soak(3, 60)) * time.Second
+	pid := s.find(t, `process started" process=collector pid=(\d+)`)
+	var senders sync.WaitGroup
+	var next atomic.Int64
+	failed := make(chan error, 2)
+	for range 2 {
+		send := newOTLPClient(t, s.grpc)
+		senders.Go(func() {
+			for {
+				first := int(next.Add(perRequest)) - perRequest
+				if first >= traces {
+					return
+				}
+				if err := send.untilAcknowledged(t.Context(), makeRequest(first, perRequest)); err != nil {
+					failed <- err
+					return
+				}
+			}
+		})
+	}
+	for until := time.Now().Add(away); time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
+		s.kill(t, "engine")
+	}
+	senders.Wait()
+	select {
+	case err := <-failed:
+		t.Fatal(err)
+	default:
+	}
+	s.exact(t, traces)
+	if peak := peakMiB(t, pid); peak > 700 {
+		t.Errorf("the collector took %d MiB under a limit of 512", peak)
+	}
+}
+
+// peakMiB returns the most memory that a process had resident.
+func peakMiB(t *testing.T, pid string) int {
+	t.Helper()
+	status, err := os.ReadFile("/proc/" + pid + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.SplitSeq(string(status), "\n") {
+		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			var kib int
+			if _, err := fmt.Sscan(value, &kib); err != nil {
+				t.Fatal(err)
+			}
+			return kib / 1024
+		}
+	}
+	t.Fatal("no VmHWM")
+	return 0
+}
