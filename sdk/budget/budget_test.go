@@ -343,7 +343,7 @@ func TestT40_WaitIsBoundedAndTheOverrunRecorded(t *testing.T) {
 		entry.End(err)
 		want(t, r.span(t, "in"), map[string]any{budgetattr.OpenChildrenKey: 1, budgetattr.PostCancelTimeKey: 200 * time.Millisecond})
 		time.Sleep(10 * time.Second)
-		want(t, r.span(t, "stubborn"), map[string]any{budgetattr.PostCancelTimeKey: 4 * time.Second})
+		want(t, r.span(t, "stubborn"), map[string]any{budgetattr.PostCancelTimeKey: 4 * time.Second, budgetattr.CleanupBudgetKey: 200 * time.Millisecond})
 	})
 }
 

@@ -15,9 +15,14 @@ type cleanupTime struct{ spent, budget time.Duration }
 // allowed is the part of the clean-up that is no post-cancel work.
 func (c cleanupTime) allowed() time.Duration { return min(c.spent, c.budget) }
 
-func (c cleanupTime) attributes(kv []attribute.KeyValue) []attribute.KeyValue {
-	if c.budget == 0 {
+// attributes adds the clean-up that was done. Work that was cancelled and did none says within which time it should have
+// stopped; for other work within is zero.
+func (c cleanupTime) attributes(kv []attribute.KeyValue, within time.Duration) []attribute.KeyValue {
+	switch {
+	case c.budget == 0 && within == 0:
 		return kv
+	case c.budget == 0:
+		return append(kv, attribute.Float64(budgetattr.CleanupBudgetKey, within.Seconds()))
 	}
 	return append(kv, attribute.Float64(budgetattr.CleanupTimeKey, c.spent.Seconds()),
 		attribute.Float64(budgetattr.CleanupBudgetKey, c.budget.Seconds()))

@@ -555,7 +555,9 @@ func (en *Entry) setAttributes(outcome budgetattr.Outcome, cause budgetattr.Caus
 		seconds(budgetattr.LocalBeforeFirstCallKey, time.Duration(ns))
 	}
 	text(budgetattr.CancelCauseKey, string(cause))
+	var within time.Duration
 	if ended {
+		within = en.edge.policy.cleanup()
 		seconds(budgetattr.CancelAfterKey, after)
 		kv = append(kv, attribute.Bool(budgetattr.CancelConfirmedKey, stopped))
 		seconds(budgetattr.PostCancelTimeKey, post)
@@ -564,6 +566,6 @@ func (en *Entry) setAttributes(outcome budgetattr.Outcome, cause budgetattr.Caus
 	if en.lateResults > 0 {
 		kv = append(kv, attribute.Int(budgetattr.LateResultsKey, en.lateResults))
 	}
-	kv = en.cleanup.attributes(kv)
+	kv = en.cleanup.attributes(kv, within)
 	en.span.SetAttributes(kv...)
 }

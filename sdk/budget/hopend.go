@@ -183,7 +183,9 @@ func (h *hopState) measure(now time.Time, err error, cause budgetattr.Cause, end
 			left = h.limit.Sub(now)
 		}
 		h.attributes(left)
+		var within time.Duration
 		if ended {
+			within = h.edge.policy.cleanup()
 			h.attrs = append(h.attrs,
 				attribute.String(budgetattr.CancelCauseKey, string(cause)),
 				attribute.Float64(budgetattr.CancelAfterKey, after.Seconds()),
@@ -193,7 +195,7 @@ func (h *hopState) measure(now time.Time, err error, cause budgetattr.Cause, end
 		if timedOut || h.phase != "" && err != nil {
 			h.attrs = append(h.attrs, attribute.String(budgetattr.TimeoutPhaseKey, string(h.timeoutPhase())))
 		}
-		h.attrs = h.cleanup.attributes(h.attrs)
+		h.attrs = h.cleanup.attributes(h.attrs, within)
 		if err != nil && (!ended || timedOut) {
 			h.attrs = append(h.attrs, attribute.String("error.type", errorType(err)))
 			h.span.SetStatus(codes.Error, err.Error())

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -305,6 +306,41 @@ func TestTransportErrorsNamePhaseAndRemainder(t *testing.T) {
 		})
 	}
 }
+
+// The wire rounds down, so a peer's 504 may come just before the hop's own time is over. It is the same timeout.
+func TestTimeoutOfThePeerJustBeforeOurOwnIsOurOwn(t *testing.T) {
+	for name, early := range map[string]time.Duration{"rounded down": 500 * time.Microsecond, "its own affair": 400 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRecorder()
+				base := roundTripper(func(req *http.Request) (*http.Response, error) {
+					end, _ := req.Context().Deadline()
+					time.Sleep(time.Until(end) - early)
+					return &http.Response{StatusCode: http.StatusGatewayTimeout, Body: io.NopCloser(strings.NewReader("late\n")), Header: http.Header{}}, nil
+				})
+				client := &http.Client{Transport: budgethttp.NewTransport(base, budgethttp.WithHop(budget.WithCap(time.Second)))}
+				edge := budget.NewEdge(budget.Policy{Default: 2 * time.Second}, budget.WithTracerProvider(r.provider))
+				ctx, entry, _ := edge.Start(t.Context(), budget.Arrival{Name: "in"})
+				req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://peer.test/", nil)
+				resp, err := client.Do(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp.Body.Close()
+				exhausted := entry.Exhausted()
+				entry.End(nil)
+				cause := attrs(r.wait(t, "GET"))[budgetattr.CancelCauseKey]
+				if ours := early < time.Millisecond; ours != (exhausted != nil) || ours != (cause == string(budgetattr.CauseLocalDeadline)) {
+					t.Errorf("exhausted %v, cause %v", exhausted, cause)
+				}
+			})
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestWaitingForAConnectionIsAPhase(t *testing.T) {
 	hold := make(chan struct{})

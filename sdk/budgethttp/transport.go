@@ -137,11 +137,18 @@ func describeResponse(hop budget.Hop, resp *http.Response) {
 	hop.SetAttributes(attribute.Int("http.response.status_code", resp.StatusCode))
 }
 
+// roundedOff is by how much the peer's time may end before the hop's: the wire carries whole milliseconds. A peer that
+// answers 504 so close to the end has used up what it was handed; the hop was ended by its own time.
+const roundedOff = 2 * time.Millisecond
+
 // body returns the response's body under the budget. The hop ends with it.
 func (c *call) body(resp *http.Response) io.ReadCloser {
 	var failed error
 	if resp.StatusCode >= 400 {
 		failed = statusError(resp.StatusCode)
+	}
+	if end, ok := c.ctx.Deadline(); ok && time.Until(end) < roundedOff && resp.StatusCode == http.StatusGatewayTimeout {
+		failed = &budget.ExhaustedError{Stage: c.stage, Cause: budgetattr.CauseLocalDeadline, Phase: budgetattr.PhaseFirstByte}
 	}
 	if resp.Body == nil || resp.Body == http.NoBody {
 		c.finish(failed)
