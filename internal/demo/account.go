@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/laxity-dev/laxity/sdk/budget"
+	"github.com/laxity-dev/laxity/sdk/budgetattr"
 )
 
 // accountService reads accounts for three callers: who is it, what do they like, what may they see.
@@ -58,10 +59,14 @@ func (s *accountService) statementTime(ctx context.Context, path string) time.Du
 
 // query is the hop to the database.
 func (s *accountService) query(ctx context.Context, q question, took time.Duration) (account, error) {
-	var row account
-	err := s.hop(ctx, stageQuery, func(ctx context.Context) (err error) {
-		row, err = s.accounts.read(ctx, q.Account, took)
-		return err
-	}, budget.WithAttributes(attribute.String("db.system.name", "sqlite")))
+	ctx, hop, err := budget.StartHop(ctx, stageQuery.name, budget.WithPeer(stageQuery.peer), budget.WithCap(s.timing.limit(stageQuery.cap)),
+		budget.WithAttributes(attribute.String("db.system.name", "sqlite")))
+	if err != nil {
+		return account{}, err
+	}
+	hop.TimeoutPhase(budgetattr.PhaseDBExecution)
+	row, err := s.accounts.read(ctx, q.Account, took)
+	err = hop.Err(err)
+	hop.End(err)
 	return row, err
 }

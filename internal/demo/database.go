@@ -15,14 +15,15 @@ import (
 
 const accountCount = 100
 
-// pauseFunction is a function of the database that returns its argument, a whole number of milliseconds, after that time. A
-// statement that calls it row by row takes long without using the processor, and stops between two rows when cancelled.
+// pauseFunction is a function of the database that waits a millisecond and returns 1 until its argument, in nanoseconds
+// since 1970, has passed. A statement that calls it row by row takes long without using the processor, and stops between two
+// rows when cancelled.
 const pauseFunction = "demo_pause"
 
-// accountQuery reads account ?1 in about ?2 milliseconds.
+// accountQuery reads account ?1 at ?2 nanoseconds since 1970, not before.
 const accountQuery = `
-WITH RECURSIVE wait(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM wait WHERE n < ?2)
-SELECT name, plan, (SELECT sum(` + pauseFunction + `(1)) FROM wait) FROM accounts WHERE id = ?1`
+WITH RECURSIVE wait(more) AS (SELECT 1 UNION ALL SELECT ` + pauseFunction + `(?2) FROM wait WHERE more)
+SELECT name, plan, (SELECT count(*) FROM wait) FROM accounts WHERE id = ?1`
 
 // account is one row.
 type account struct {
@@ -64,12 +65,16 @@ func openAccounts(ctx context.Context) (*accounts, error) {
 }
 
 func pause(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-	ms, ok := args[0].(int64)
+	until, ok := args[0].(int64)
 	if !ok {
-		return nil, errors.New(pauseFunction + " takes a whole number of milliseconds")
+		return nil, errors.New(pauseFunction + " takes a whole number of nanoseconds")
 	}
-	time.Sleep(time.Duration(ms) * time.Millisecond)
-	return ms, nil
+	left := time.Until(time.Unix(0, until))
+	if left <= 0 {
+		return int64(0), nil
+	}
+	time.Sleep(min(left, time.Millisecond))
+	return int64(1), nil
 }
 
 func (a *accounts) fill(ctx context.Context) error {
@@ -93,8 +98,8 @@ func (a *accounts) fill(ctx context.Context) error {
 // read returns the account after about took; the statement is interrupted when the context ends.
 func (a *accounts) read(ctx context.Context, id int, took time.Duration) (account, error) {
 	var row account
-	var waited int64
-	err := a.db.QueryRowContext(ctx, accountQuery, id, max(took.Milliseconds(), 1)).Scan(&row.Name, &row.Plan, &waited)
+	var rows int64
+	err := a.db.QueryRowContext(ctx, accountQuery, id, time.Now().Add(took).UnixNano()).Scan(&row.Name, &row.Plan, &rows)
 	if err != nil {
 		return account{}, fmt.Errorf("read account: %w", err)
 	}

@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric/noop"
-	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/laxity-dev/laxity/sdk/budget"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
+	"github.com/laxity-dev/laxity/sdk/budgethttp"
 )
 
 const (
@@ -22,6 +19,8 @@ const (
 	// answerReserve is what the edge keeps for the answer itself.
 	answerReserve = 25 * time.Millisecond
 	cleanupBudget = 200 * time.Millisecond
+	// inheritedBudget is what a service grants a caller that hands down none.
+	inheritedBudget = 3 * time.Second
 )
 
 // granted is the policy of a route that clients call.
@@ -36,79 +35,26 @@ func (s *service) inherited() budget.Policy {
 		Cleanup: s.timing.limit(cleanupBudget), Trust: budget.TrustInternal}
 }
 
-var wire = propagation.TraceContext{}
-
-// handle serves a route with an entry span and a budget.
+// handle serves a route under a policy.
 func (s *service) handle(route string, policy budget.Policy, next http.HandlerFunc) {
-	edge := budget.NewEdge(policy, budget.WithTracerProvider(s.provider), budget.WithMeterProvider(noop.NewMeterProvider()))
-	s.mux.Handle("POST "+route, carryRequest(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx := wire.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-		a := budget.Arrival{Name: "POST " + route, Kind: trace.SpanKindServer, ParentCause: budgetattr.CauseClientDisconnect,
-			Attributes: []attribute.KeyValue{attribute.String("http.route", route)}}
-		if ms, err := strconv.ParseInt(r.Header.Get(budgetattr.HeaderTimeout), 10, 64); err == nil {
-			a.Ask = budget.LimitOf(time.Duration(ms) * time.Millisecond)
-		}
-		ctx, entry, err := edge.Start(ctx, a)
-		if err != nil {
-			w.WriteHeader(504)
-			entry.End(err)
-			return
-		}
-		sw := &statusWriter{ResponseWriter: w, status: 200}
-		next(sw, r.WithContext(ctx))
-		if sw.status >= 400 {
-			err = &statusError{s.name, sw.status}
-		}
-		entry.Span().SetAttributes(attribute.Int("http.response.status_code", sw.status))
-		entry.End(err)
-	})))
+	granting := budgethttp.NewMiddleware(policy, budgethttp.WithTracerProvider(s.provider), budgethttp.WithMeterProvider(noop.NewMeterProvider()))
+	s.mux.Handle("POST "+route, carryRequest(granting(next)))
 }
 
-type statusWriter struct {
-	http.ResponseWriter
-	status int
-}
-
-func (w *statusWriter) WriteHeader(status int) {
-	w.status = status
-	w.ResponseWriter.WriteHeader(status)
-}
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-type tracedTransport struct{ next http.RoundTripper }
-
-func (s *service) transport(next http.RoundTripper) http.RoundTripper {
-	return tracedTransport{next}
-}
-
-func (t tracedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx := r.Context()
-	r = r.Clone(ctx)
-	wire.Inject(ctx, propagation.HeaderCarrier(r.Header))
-	if d, ok := ctx.Deadline(); ok {
-		r.Header.Set(budgetattr.HeaderTimeout, strconv.FormatInt(time.Until(d).Milliseconds(), 10))
-	}
-	return t.next.RoundTrip(r)
-}
-
-// hop runs work as one stage of the chain.
-func (s *service) hop(ctx context.Context, st stage, work func(context.Context) error, opts ...budget.HopOption) error {
-	opts = append(opts, budget.WithPeer(st.peer), budget.WithCap(s.timing.limit(st.cap)))
+// clientFor returns the client that makes the calls of a stage.
+func (s *service) clientFor(st stage) *http.Client {
+	opts := []budget.HopOption{budget.WithCap(s.timing.limit(st.cap))}
 	if st.optional {
 		opts = append(opts, budget.WithOptional(), budget.WithRefusal(budgetattr.DecisionSkip))
 	}
-	ctx, hop, err := budget.StartHop(ctx, st.name, opts...)
-	if err != nil {
-		return err
-	}
-	err = hop.Err(work(ctx))
-	hop.End(err)
-	return err
+	transport := budgethttp.NewTransport(tamper{s, s.idle}, budgethttp.WithPeer(st.peer), budgethttp.WithHop(opts...),
+		budgethttp.WithStage(func(*http.Request) string { return st.name }))
+	return &http.Client{Transport: planTransport{transport}}
 }
 
-// callStage makes one hop of the chain within the stage's cap.
+// callStage makes one hop of the chain.
 func (s *service) callStage(ctx context.Context, st stage, to *service, path string, in, out any) error {
-	return s.hop(ctx, st, func(ctx context.Context) error { return s.call(ctx, s.client, to, path, in, out) })
+	return s.call(ctx, s.clientFor(st), to, path, in, out)
 }
 
 // clientGone reports whether the caller of this service closed its connection.

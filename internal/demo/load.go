@@ -96,12 +96,15 @@ type client struct {
 	request request
 }
 
-// nextClient draws route, budget and faults. A request with a fault goes down the whole chain.
-func (d *Demo) nextClient(rng *rand.Rand) client {
+// nextClient draws the faults of the next request and all else.
+func (d *Demo) nextClient(rng *rand.Rand) client { return d.clientOf(rng, d.faults.plan(rng)) }
+
+// clientOf draws route and budget. A request with a fault goes down the whole chain.
+func (d *Demo) clientOf(rng *rand.Rand, faults []Fault) client {
 	c := client{
 		http: d.client, patient: d.timing.limit(budgetAnswer) + 10*time.Second,
 		body:    question{Account: rng.IntN(accountCount), Text: "what changed in the last release?"},
-		request: request{number: rng.Uint64(), faults: d.faults.plan(rng)},
+		request: request{number: rng.Uint64(), faults: faults},
 	}
 	route, budget := routeAnswer, budgetAnswer
 	dice, asks := rng.Float64(), rng.Float64() < 0.5

@@ -56,8 +56,8 @@ func (s model) stream(w http.ResponseWriter, r *http.Request) {
 	for n := range tokens {
 		if n == tokens/2 && has(ctx, Freeze) && ctx.Err() == nil {
 			s.faults.took(ctx, Freeze, s.name, fmt.Sprintf("silent after %d of %d tokens", n, tokens))
-			<-ctx.Done()
-			return
+			<-requestFrom(ctx).left // a frozen provider sees no deadline, only the end of the connection
+			panic(http.ErrAbortHandler)
 		}
 		fmt.Fprintf(w, "data: word%d\n\n", n)
 		if err := http.NewResponseController(w).Flush(); err != nil {
@@ -83,12 +83,11 @@ func (s model) refuse(w http.ResponseWriter, r *http.Request) {
 // generate streams the answer of the model. Two layers that know neither of each other nor of the time left retry a refusal.
 func (e *edge) generate(ctx context.Context, q question) (string, error) {
 	var err error
+	attempts := budget.NewAttempts(ctx, 0)
 	for n := range retryRounds * retryAttempts {
+		attempt, _, _ := attempts.Begin(ctx, layerOf(n))
 		var text string
-		err = e.hop(ctx, stageGenerate, func(ctx context.Context) (err error) {
-			text, err = e.streamOnce(ctx, q)
-			return err
-		}, budget.WithAttempt(n+1, layerOf(n)), budget.WithBackoff(e.timing.limit(retryBackoff)*time.Duration(n)))
+		text, err = e.streamOnce(attempt, q)
 		if n == 1 && has(ctx, RetryStorm) {
 			e.faults.took(ctx, RetryStorm, e.name, "retried a refusal")
 		}
@@ -108,7 +107,7 @@ func refused(err error) bool {
 }
 
 func (e *edge) streamOnce(ctx context.Context, q question) (string, error) {
-	resp, err := e.post(ctx, e.client, e.model, "/stream", q)
+	resp, err := e.post(ctx, e.clientFor(stageGenerate), e.model, "/stream", q)
 	if err != nil {
 		return "", err
 	}

@@ -20,6 +20,7 @@ const planHeader = "Laxity-Demo"
 type request struct {
 	number uint64
 	faults []Fault
+	left   <-chan struct{} // closed when the caller of this service has closed the connection
 }
 
 type requestKey struct{}
@@ -66,7 +67,9 @@ func parseRequest(text string) request {
 // carryRequest puts the header of an incoming request into its context.
 func carryRequest(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(w, r.WithContext(withRequest(r.Context(), parseRequest(r.Header.Get(planHeader)))))
+		play := parseRequest(r.Header.Get(planHeader))
+		play.left = r.Context().Done()
+		next.ServeHTTP(w, r.WithContext(withRequest(r.Context(), play)))
 	})
 }
 

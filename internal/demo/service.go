@@ -17,6 +17,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/laxity-dev/laxity/sdk/budget"
 )
 
 // SampleAttribute marks, on the resource, telemetry that the sample services made.
@@ -36,7 +38,6 @@ type service struct {
 	tracer   trace.Tracer
 	mux      *http.ServeMux
 	server   *http.Server
-	client   *http.Client
 	idle     *http.Transport
 	url      string
 	served   chan error
@@ -54,12 +55,10 @@ func newService(name string, timing Timing, faults *Injector, spans *sink) *serv
 		sdktrace.WithSpanProcessor(spans),
 		sdktrace.WithBatcher(otlptrace.NewUnstarted(spans), sdktrace.WithMaxQueueSize(1<<15), sdktrace.WithBatchTimeout(time.Second)),
 	)
-	s := &service{
+	return &service{
 		name: name, timing: timing, faults: faults, provider: provider, tracer: provider.Tracer(scopeName),
 		mux: http.NewServeMux(), idle: &http.Transport{MaxIdleConnsPerHost: 64}, served: make(chan error, 1),
 	}
-	s.client = &http.Client{Transport: s.transport(planTransport{tamper{s, s.idle}})}
-	return s
 }
 
 // listen begins to serve; what was handled before stays the whole of what is served.
@@ -105,6 +104,14 @@ type statusError struct {
 
 func (e *statusError) Error() string { return fmt.Sprintf("%s answered %d", e.service, e.status) }
 
+// Is makes a 504 the timeout that it is.
+func (e *statusError) Is(target error) bool {
+	return e.status == http.StatusGatewayTimeout && target == context.DeadlineExceeded
+}
+
+// roundedDown is by how much a peer's time may be shorter than its caller's: what the wire rounds off, and some.
+const roundedDown = 2 * time.Millisecond
+
 // call posts in as JSON and reads the JSON answer into out, both of which may be nil.
 func (s *service) call(ctx context.Context, client *http.Client, to *service, path string, in, out any) error {
 	resp, err := s.post(ctx, client, to, path, in)
@@ -141,8 +148,15 @@ func (s *service) post(ctx context.Context, client *http.Client, to *service, pa
 		return nil, fmt.Errorf("call %s: %w", to.name, err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16))
+		if resp.StatusCode == http.StatusGatewayTimeout {
+			// The peer has used up what it was handed: our own time, rounded down to the millisecond.
+			_ = work(ctx, roundedDown)
+		}
+		_, err := io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16))
 		resp.Body.Close()
+		if errors.Is(err, budget.ErrExhausted) {
+			return nil, fmt.Errorf("call %s: %w", to.name, err)
+		}
 		return nil, &statusError{to.name, resp.StatusCode}
 	}
 	return resp, nil

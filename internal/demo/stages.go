@@ -49,8 +49,6 @@ const (
 
 	// typicalWork is about how long a whole answer takes.
 	typicalWork = 520 * time.Millisecond
-	// inheritedBudget is what a service grants a caller that hands down none.
-	inheritedBudget = 3 * time.Second
 )
 
 // collectGrowth is what collecting a report takes on top today: the sample history lets it grow day by day.
