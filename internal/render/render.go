@@ -139,6 +139,9 @@ func amount(l verdict.Line) string {
 		}
 		return marks[l.Evidence] + l.Amount.Human()
 	}
+	if l.Balance == nil {
+		return marks[l.Evidence] + l.Amount.Human()
+	}
 	return marks[l.Evidence] + (-l.Amount).Human()
 }
 
@@ -165,7 +168,8 @@ func (p *page) ledger(s *verdict.Statement) {
 	}
 }
 
-// ledgerRows shows the largest debits one by one and sums the runs of small ones between them.
+// ledgerRows shows the debits one by one and sums runs of small ones: below a thousandth of the largest, or in a long
+// ledger all but the largest.
 func ledgerRows(s *verdict.Statement) []row {
 	var inside []verdict.Line
 	var sizes []span.Seconds
@@ -177,15 +181,19 @@ func ledgerRows(s *verdict.Statement) []row {
 			}
 		}
 	}
-	least := span.Seconds(-1)
-	if len(inside) > maxLedger {
+	least := span.Seconds(0)
+	for _, size := range sizes {
+		least = max(least, size/1000)
+	}
+	few := len(inside) <= maxLedger
+	if !few {
 		slices.Sort(sizes)
-		least = sizes[max(len(sizes)-maxLedger/2, 0)]
+		least = max(least, sizes[max(len(sizes)-maxLedger/2, 0)])
 	}
 	var rows []row
 	for i := 0; i < len(inside); {
 		n, sum := 0, span.Seconds(0)
-		for ; i+n < len(inside) && small(inside[i+n], least); n++ {
+		for ; i+n < len(inside) && small(inside[i+n], least, few); n++ {
 			sum += inside[i+n].Amount
 		}
 		if n < 2 {
@@ -194,9 +202,9 @@ func ledgerRows(s *verdict.Statement) []row {
 			continue
 		}
 		last := inside[i+n-1]
-		r := row{at: inside[i].At.Human(), kind: "…", amount: (-sum).Human(), text: fmt.Sprintf("%d smaller ones", n)}
+		r := row{at: inside[i].At.Human(), kind: "…", amount: sum.Human(), text: fmt.Sprintf("%d smaller ones", n)}
 		if last.Balance != nil {
-			r.balance = last.Balance.Human()
+			r.amount, r.balance = (-sum).Human(), last.Balance.Human()
 		}
 		rows = append(rows, r)
 		i += n
@@ -204,9 +212,15 @@ func ledgerRows(s *verdict.Statement) []row {
 	return rows
 }
 
-func small(l verdict.Line, least span.Seconds) bool {
-	return l.Kind != verdict.LineOpening && l.Kind != verdict.LineClosing && l.Kind != verdict.LineLimitChange &&
-		(!l.Kind.Debit() && least >= 0 || abs(l.Amount) < least || abs(l.Amount) == 0 && least == 0)
+// small: a debit that matters little; in a long ledger also memos and what ran beside other work.
+func small(l verdict.Line, least span.Seconds, few bool) bool {
+	switch {
+	case l.Kind == verdict.LineOpening, l.Kind == verdict.LineClosing, l.Kind == verdict.LineLimitChange:
+		return false
+	case !l.Kind.Debit(), l.Amount == 0:
+		return !few
+	}
+	return abs(l.Amount) < least
 }
 
 func abs(s span.Seconds) span.Seconds { return max(s, -s) }
@@ -217,7 +231,10 @@ func rowOf(l verdict.Line) row {
 		r.balance = l.Balance.Human()
 	}
 	if l.PeerTime != nil && l.Kind == verdict.LineHop && abs(*l.Between) >= 1e5 {
-		r.text += fmt.Sprintf("; worked there %s, between %s", l.PeerTime.Human(), l.Between.Human())
+		r.text += "; worked there " + l.PeerTime.Human()
+		if *l.Between > 0 {
+			r.text += ", between " + l.Between.Human()
+		}
 	}
 	return r
 }

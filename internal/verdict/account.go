@@ -206,7 +206,7 @@ func (a *account) lines(t *tree) []Line {
 	changes, unwaited := a.changes, a.path.unwaited
 	l.cleanup = a.cleanup(n)
 	for i, s := range a.path.segments {
-		for ; len(unwaited) > 0 && t.nodes[unwaited[0]].start <= s.from; unwaited = unwaited[1:] {
+		for ; len(unwaited) > 0 && unwaited[0].from <= s.from; unwaited = unwaited[1:] {
 			l.unwaited(unwaited[0])
 		}
 		for ; len(changes) > 0 && changes[0].at <= s.from; changes = changes[1:] {
@@ -307,24 +307,18 @@ func (l *ledger) change(c limitChange) {
 }
 
 // unwaited notes a hop that took nothing off the balance, because it was skipped or ran beside what was waited on.
-func (l *ledger) unwaited(i int32) {
-	if n := &l.t.nodes[l.a.node]; l.t.nodes[i].start > n.start+l.a.elapsed {
+func (l *ledger) unwaited(s segment) {
+	if n := &l.t.nodes[l.a.node]; s.from > n.start+l.a.elapsed {
 		return // made after the target was reached: not part of the account
 	}
-	l.memos(i, l.t.nodes[i].start)
-	line := l.debit(Line{Kind: LineHop, Evidence: EvidenceSameClock}, i, l.t.nodes[i].start, 0)
-	if !sameProcess(&l.t.nodes[l.a.node], &l.t.nodes[i]) {
-		line.Evidence = EvidenceEstimate
-	}
-	l.refund(i)
+	l.memos(s)
+	l.debit(Line{Kind: LineHop, Evidence: s.evidence()}, s.node, s.from, 0)
+	l.refund(s)
 }
 
 func (l *ledger) segment(segments []segment, i int) {
 	s := segments[i]
-	evidence := EvidenceSameClock
-	if !s.sure {
-		evidence = EvidenceEstimate
-	}
+	evidence := s.evidence()
 	if s.hop {
 		l.hop(s, evidence)
 		return
@@ -342,10 +336,10 @@ func (l *ledger) segment(segments []segment, i int) {
 		l.debit(Line{Kind: LineOwnWork, Evidence: evidence}, s.node, s.from, own)
 	}
 	if backoff > 0 {
-		l.debit(Line{Kind: LineBackoff, Evidence: EvidenceMeasured}, segments[i+1].node, s.to-backoff, backoff)
+		l.debit(Line{Kind: LineBackoff, Evidence: s.recorded()}, segments[i+1].node, s.to-backoff, backoff)
 	}
 	if clean > 0 {
-		l.debit(Line{Kind: LineCleanup, Evidence: EvidenceMeasured}, s.node, s.to-clean, clean)
+		l.debit(Line{Kind: LineCleanup, Evidence: s.recorded()}, s.node, s.to-clean, clean)
 	}
 }
 
@@ -373,7 +367,7 @@ func backoffOutside(n *node) bool {
 
 func (l *ledger) hop(s segment, evidence Evidence) {
 	n := &l.t.nodes[s.node]
-	l.memos(s.node, s.from)
+	l.memos(s)
 	amount := s.length()
 	backoff, clean := int64(0), int64(0)
 	if total, ok := n.Attrs.Seconds(budgetattr.BackoffKey); ok && !backoffOutside(n) {
@@ -387,28 +381,33 @@ func (l *ledger) hop(s segment, evidence Evidence) {
 	}
 	l.debit(Line{Kind: LineHop, Evidence: evidence}, s.node, s.from, amount-backoff-clean)
 	if backoff > 0 {
-		l.debit(Line{Kind: LineBackoff, Evidence: EvidenceMeasured}, s.node, s.from, backoff)
+		l.debit(Line{Kind: LineBackoff, Evidence: s.recorded()}, s.node, s.from, backoff)
 	}
 	if clean > 0 {
-		l.debit(Line{Kind: LineCleanup, Evidence: EvidenceMeasured}, s.node, s.to-clean, clean)
+		l.debit(Line{Kind: LineCleanup, Evidence: s.recorded()}, s.node, s.to-clean, clean)
 	}
-	l.refund(s.node)
+	l.refund(s)
 }
 
-// memos notes a reserve where it changes.
-func (l *ledger) memos(i int32, at int64) {
+// memos notes a reserve where it changes. Only hops of the account's own process speak of its reserve.
+func (l *ledger) memos(s segment) {
+	i := s.node
 	reserve, ok := l.t.nodes[i].Attrs.Seconds(budgetattr.ReserveKey)
-	if !ok || int64(reserve) == l.reserve || reserve < 0 {
+	if !ok || !s.sure || int64(reserve) == l.reserve || reserve < 0 {
 		return
 	}
 	l.reserve = int64(reserve)
-	line := l.add(Line{Kind: LineReserve, Amount: span.Seconds(reserve), Evidence: EvidenceMeasured}, i, at)
+	line := l.add(Line{Kind: LineReserve, Amount: span.Seconds(reserve), Evidence: EvidenceMeasured}, i, s.from)
 	line.Text = reserveText(line)
 }
 
 // refund notes what a skipped hop would have been allowed to use.
-func (l *ledger) refund(i int32) {
+func (l *ledger) refund(s segment) {
+	i := s.node
 	n := &l.t.nodes[i]
+	if !s.sure {
+		return
+	}
 	switch budgetattr.Decision(n.Attrs.String(budgetattr.DecisionKey)) {
 	case budgetattr.DecisionSkip, budgetattr.DecisionFallback, budgetattr.DecisionShorterRoute, budgetattr.DecisionReject:
 	default:

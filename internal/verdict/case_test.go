@@ -4,9 +4,11 @@ import (
 	"encoding/binary"
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -107,7 +109,8 @@ func describe(s *Statement) string {
 	if s.Orphan != 0 || s.PostCancel != 0 {
 		fmt.Fprintf(&b, "orphan %s, post-cancel %s\n", s.Orphan, s.PostCancel)
 	}
-	for unit, cost := range s.Costs {
+	for _, unit := range slices.Sorted(maps.Keys(s.Costs)) {
+		cost := s.Costs[unit]
 		fmt.Fprintf(&b, "cost %g %s\n", cost, unit)
 	}
 	if s.SpentIn != nil {

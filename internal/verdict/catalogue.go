@@ -86,12 +86,13 @@ func Catalogue() []Entry {
 	}
 }
 
-var ranks = func() map[Rule]int {
-	m := map[Rule]int{}
+// ranks and severities of the rules.
+var ranks, severities = func() (map[Rule]int, map[Rule]Severity) {
+	ranks, severities := map[Rule]int{}, map[Rule]Severity{}
 	for i, e := range Catalogue() {
-		m[e.Rule] = i
+		ranks[e.Rule], severities[e.Rule] = i, e.Severity
 	}
-	return m
+	return ranks, severities
 }()
 
 // Rank is the position of the rule in the catalogue; unknown rules come last.
@@ -104,12 +105,8 @@ func (r Rule) Rank() int {
 
 // Severity of the rule; info for an unknown one.
 func (r Rule) Severity() Severity {
-	for _, e := range catalogue {
-		if e.Rule == r {
-			return e.Severity
-		}
+	if s, ok := severities[r]; ok {
+		return s
 	}
 	return SeverityInfo
 }
-
-var catalogue = Catalogue()

@@ -29,6 +29,7 @@ type finding struct {
 	Finding
 	node int32
 	at   int64
+	rank int
 }
 
 // handed is an upper bound of what a span had left at its start, and how it is known.
@@ -76,6 +77,9 @@ func (t *tree) inquire(a *account, s *search) *inquiry {
 	return q
 }
 
+// unsure: a call was timed by another machine's clock only, so which was the first cannot be told.
+const unsure = int32(-2)
+
 // assignAccount notes whose account a span's time is charged to, and each account's first downstream call.
 func (q *inquiry) assignAccount(i int32) {
 	n := &q.t.nodes[i]
@@ -90,10 +94,13 @@ func (q *inquiry) assignAccount(i int32) {
 	}
 	p := &q.t.nodes[n.parent]
 	downstream := n.Kind == span.KindClient || n.call || n.entry && !p.call
-	if !downstream || p.call && sameProcess(p, n) {
-		return
-	}
-	if f := q.first[above]; f == none || n.start < q.t.nodes[f].start {
+	switch f := q.first[above]; {
+	case !downstream || n.async || p.call && sameProcess(p, n) || f == unsure:
+	case !sameProcess(p, n) || n.host != q.t.nodes[above].host:
+		if !p.call {
+			q.first[above] = unsure
+		}
+	case f == none || n.start < q.t.nodes[f].start:
 		q.first[above] = i
 	}
 }
@@ -154,7 +161,7 @@ func (q *inquiry) compareBudgets(i int32, above handed, recorded bool) {
 
 func (q *inquiry) addAt(rule Rule, i int32, offset, amount int64, grade Evidence, text string) *Finding {
 	n := &q.t.nodes[i]
-	f := finding{node: i, at: add(n.placed, offset), Finding: Finding{
+	f := finding{node: i, at: add(n.placed, offset), rank: rule.Rank(), Finding: Finding{
 		Rule: rule, Severity: rule.Severity(), SpanID: n.ID.String(), Kind: n.Kind.String(), Service: n.Service,
 		Stage: StageOf(n.Span), Amount: span.Seconds(amount), Evidence: grade, Cause: n.v.Cause, Text: text,
 	}}
@@ -226,15 +233,12 @@ func (q *inquiry) localSpend(i int32) {
 	local, ok := n.Attrs.Seconds(budgetattr.LocalBeforeFirstCallKey)
 	if !ok {
 		f := q.first[i]
-		if f == none || q.account[q.t.nodes[f].parent] != i {
+		if f < 0 || q.account[q.t.nodes[f].parent] != i {
 			return
 		}
 		c := &q.t.nodes[f]
 		queue, _ := n.Attrs.Seconds(budgetattr.QueueTimeKey)
 		local, grade = time.Duration(min(max(c.start-n.start, 0), n.length))-max(queue, 0), EvidenceSameClock
-		if !sameProcess(n, c) {
-			return
-		}
 	}
 	if float64(local) <= q.t.opts.Thresholds.LocalSpendShare*float64(n.v.Received) {
 		return
@@ -390,7 +394,7 @@ func (q *inquiry) uncertainOutcomes() {
 
 func (q *inquiry) sort() {
 	slices.SortFunc(q.found, func(a, b finding) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.Rule.Rank(), b.Rule.Rank()), cmp.Compare(a.node, b.node),
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank), cmp.Compare(a.node, b.node),
 			strings.Compare(a.SpanID, b.SpanID))
 	})
 }

@@ -16,7 +16,6 @@ type cut struct {
 	cause budgetattr.Cause
 	// limit is set where only a known limit tells it.
 	limit int64
-	grade Evidence
 }
 
 // outlived is what a span did after its caller's wait had ended, or without such evidence after its parent.
@@ -25,6 +24,8 @@ type outlived struct {
 	parent int32
 	kind   LineKind
 	amount int64
+	// past is by how much it ended after the wait: more than amount where it also began after it.
+	past int64
 	// estimate is the difference of two clocks, where amount is a bound; 0 if there is none.
 	estimate int64
 	grade    Evidence
@@ -62,7 +63,7 @@ func (t *tree) searchOutliving() *search {
 func (t *tree) ownCut(i int32) cut {
 	n := &t.nodes[i]
 	if n.v.Cause != "" || n.v.Phase != "" && n.call {
-		c := cut{ok: true, after: n.length, cause: n.v.Cause, grade: EvidenceMeasured}
+		c := cut{ok: true, after: n.length, cause: n.v.Cause}
 		if n.v.HasCancelAfter {
 			c.after = min(int64(n.v.CancelAfter), n.length)
 		}
@@ -99,7 +100,7 @@ func (s *search) judge(i int32) {
 	if inherited {
 		o.grade = worse(o.grade, s.grade[n.parent])
 	}
-	if o.amount <= 0 || !t.opts.Thresholds.excess(o.amount, c.after) {
+	if o.amount <= 0 || !t.opts.Thresholds.excess(o.past, c.after) {
 		return
 	}
 	o.node, o.parent, o.kind, o.cut, o.in = i, n.parent, LineOrphan, c, s.top[n.parent]
@@ -107,8 +108,8 @@ func (s *search) judge(i int32) {
 	s.top[i] = i
 	if o.in != none {
 		s.top[i] = o.in
-		if n.Service == p.Service {
-			return // its service's time is already on the line above
+		if n.Service == p.Service && s.tail[n.parent] > 0 && worse(s.grade[n.parent], o.grade) == o.grade {
+			return // its service's time is already on the line above, as well known
 		}
 	}
 	s.orphans = append(s.orphans, o)
@@ -122,16 +123,19 @@ func (s *search) cutFor(p, child int32) (c cut, inherited bool) {
 	c = t.ownCut(p)
 	if !c.ok {
 		if cause := t.nodes[child].v.Cause; callerGone(&t.nodes[child]) {
-			c = cut{ok: true, after: n.length, cause: cause, grade: EvidenceMeasured}
+			c = cut{ok: true, after: n.length, cause: cause}
 		}
 	}
 	if open, ok := t.openChildren[t.nodes[child].ID]; ok && !c.ok {
 		if cause := budgetattr.Cause(open.event.Attrs.String(budgetattr.OpenChildCauseKey)); cause != "" {
-			c = cut{ok: true, after: min(max(open.at-n.start, 0), int64(maxLength)), cause: cause, grade: EvidenceMeasured}
+			c = cut{ok: true, after: n.length, cause: cause}
+			if t.nodes[open.entry].host == n.host {
+				c.after = min(max(open.at-n.start, 0), int64(maxLength))
+			}
 		}
 	}
 	if s.tail[p] > 0 {
-		if dead := n.length - s.tail[p]; !c.ok || dead < c.after {
+		if dead := n.length - s.tail[p]; !c.ok || dead < c.after && s.grade[p].Firm() {
 			return cut{ok: true, after: dead, cause: c.cause, limit: c.limit}, true
 		}
 	}
@@ -160,23 +164,20 @@ func (s *search) measure(p, n *node, c cut) outlived {
 		if n.v.PostCancelInferred {
 			grade = EvidenceSameClock
 		}
-		return outlived{amount: int64(n.v.PostCancel), grade: grade}
+		return outlived{amount: int64(n.v.PostCancel), past: int64(n.v.PostCancel), grade: grade}
 	}
 	allowed := allowedAfterEnd(n)
-	over := n.end() - max(n.start, p.start+c.after)
+	waited := p.start + c.after
 	if sameClock(p, n) {
-		return outlived{amount: over - allowed, grade: EvidenceSameClock}
+		return outlived{amount: n.end() - max(n.start, waited) - allowed, past: n.end() - waited - allowed, grade: EvidenceSameClock}
 	}
-	bound := n.length - c.after - allowed
-	estimate := over
-	if shift := s.offsets[pairOf(p, n)].correction(); shift != 0 {
-		estimate = n.end() - max(n.start, add(p.start+c.after, shift))
+	waited = add(waited, s.offsets[pairOf(p, n)].correction())
+	past := add(n.end(), -waited) - allowed
+	estimate := min(past, n.length-allowed)
+	if bound := n.length - c.after - allowed; s.t.opts.Thresholds.excess(bound, c.after) {
+		return outlived{amount: bound, past: bound, estimate: max(estimate, bound), grade: EvidenceBound}
 	}
-	estimate = min(estimate, n.length) - allowed
-	if s.t.opts.Thresholds.excess(bound, c.after) {
-		return outlived{amount: bound, estimate: max(estimate, bound), grade: EvidenceBound}
-	}
-	return outlived{amount: estimate, grade: EvidenceEstimate}
+	return outlived{amount: estimate, past: past, grade: EvidenceEstimate}
 }
 
 // allowedAfterEnd is clean-up within its budget and a declared drain: not orphan work.
@@ -195,7 +196,7 @@ func (s *search) rootOrphan(i int32) {
 	if !callerGone(n) || !n.v.HasPostCancel || n.detached {
 		return
 	}
-	c := cut{ok: true, after: int64(n.v.CancelAfter), cause: n.v.Cause, grade: EvidenceMeasured}
+	c := cut{ok: true, after: int64(n.v.CancelAfter), cause: n.v.Cause}
 	if !s.t.opts.Thresholds.excess(int64(n.v.PostCancel), c.after) {
 		return
 	}
@@ -224,8 +225,10 @@ func (s *search) judgeOverhang(i int32) {
 		if !sameClock(p, n) {
 			o.grade = EvidenceEstimate
 		}
-	case n.start < p.end():
+	case p.call:
 		o.amount, o.grade = n.length-p.length, EvidenceBound
+	case n.start < p.end():
+		o.amount, o.grade = n.length-p.length, EvidenceEstimate
 	default:
 		return
 	}
@@ -305,11 +308,12 @@ func (t *tree) searchSkew(s *search) []skew {
 			continue
 		}
 		p := &t.nodes[n.parent]
-		if sameProcess(p, n) || s.top[i] != none {
+		if sameProcess(p, n) || p.host == n.host || s.top[i] != none {
 			continue
 		}
 		by := p.start - n.start
-		if p.call && !n.async && n.length <= p.length {
+		// What starts after a call has returned is asynchronous, unless it is the other half of that very call.
+		if p.call && !n.call && !n.async && n.length <= p.length && (n.start < p.end() || n.Name == p.Name) {
 			by = max(by, n.end()-p.end())
 		}
 		w, seen := worst[pairOf(p, n)]

@@ -124,10 +124,9 @@ func (v *SpanVerdict) judgeOutcome(s *span.Span) {
 		}
 	}
 	v.Answered = v.Outcome.Answered()
+	v.Late = v.Answered && v.HasMargin && v.Margin < 0
 	if late, ok := s.Attrs.Bool(budgetattr.LateKey); ok {
 		v.Late = late
-	} else {
-		v.Late = v.Answered && v.HasMargin && v.Margin < 0
 	}
 	v.Exhausted = exhausted(v.Outcome, v.Cause)
 	v.Class = ClassOf(v.Outcome, v.Cause, v.Late)
@@ -170,23 +169,26 @@ func ClassOf(o budgetattr.Outcome, c budgetattr.Cause, late bool) Class {
 func (v *SpanVerdict) judgeCancel(s *span.Span) {
 	v.CancelAfter, v.HasCancelAfter = s.Attrs.Seconds(budgetattr.CancelAfterKey)
 	v.HasCancelAfter = v.HasCancelAfter && v.CancelAfter >= 0
+	post, recorded := s.Attrs.Seconds(budgetattr.PostCancelTimeKey)
+	recorded = recorded && post >= 0
+	if !recorded && !v.HasCancelAfter {
+		return
+	}
 	cleanup, _ := s.Attrs.Seconds(budgetattr.CleanupTimeKey)
 	cleanup = max(cleanup, 0)
 	allowed := cleanup
 	if budget, ok := s.Attrs.Seconds(budgetattr.CleanupBudgetKey); ok {
 		allowed = min(cleanup, max(budget, 0))
 	}
-	if post, ok := s.Attrs.Seconds(budgetattr.PostCancelTimeKey); ok && post >= 0 {
-		v.PostCancel, v.HasPostCancel = post+cleanup-allowed, true
+	v.HasPostCancel = true
+	if recorded {
+		v.PostCancel = post + cleanup - allowed
 		v.PostCancelInferred = s.InferredBy(InferredPostCancel)
-		return
-	}
-	if !v.HasCancelAfter {
 		return
 	}
 	drain, _ := s.Attrs.Seconds(budgetattr.DrainTimeKey)
 	v.PostCancel = max(length(s)-v.CancelAfter-allowed-max(drain, 0), 0)
-	v.HasPostCancel, v.PostCancelInferred = true, true
+	v.PostCancelInferred = true
 }
 
 // Annotate writes onto the span what was derived: margin, ratio, late, outcome on entries, post-cancel time anywhere. It

@@ -185,3 +185,8 @@ const (
 	// EvidenceMissing: nothing tells how much.
 	EvidenceMissing Evidence = "missing"
 )
+
+// Firm reports whether no offset between two machines' clocks can change the figure.
+func (e Evidence) Firm() bool {
+	return e == EvidenceMeasured || e == EvidenceSameClock || e == EvidenceBound
+}

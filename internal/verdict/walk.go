@@ -16,10 +16,25 @@ type segment struct {
 
 func (s segment) length() int64 { return s.to - s.from }
 
+func (s segment) evidence() Evidence {
+	if s.sure {
+		return EvidenceSameClock
+	}
+	return EvidenceEstimate
+}
+
+// recorded is the evidence of a part of the segment whose length a span recorded.
+func (s segment) recorded() Evidence {
+	if s.sure {
+		return EvidenceMeasured
+	}
+	return EvidenceEstimate
+}
+
 // path is what an account waited on, in order of time, and the hops it did not wait on.
 type path struct {
 	segments []segment
-	unwaited []int32
+	unwaited []segment
 }
 
 // frame is a local span being walked backwards from cur to lo.
@@ -57,7 +72,7 @@ func (t *tree) walk(account int32, lo, hi int64) path {
 		case n.hop && waited:
 			p.charge(segment{node: k, hop: true, from: from, to: to, sure: sure})
 		case n.hop:
-			p.unwaited = append(p.unwaited, k)
+			p.unwaited = append(p.unwaited, segment{node: k, hop: true, from: n.start, to: n.start, sure: sure})
 		case waited:
 			stack = append(stack, t.frame(k, from, to, sure))
 		case n.kids > 0:
@@ -65,8 +80,8 @@ func (t *tree) walk(account int32, lo, hi int64) path {
 		}
 	}
 	slices.Reverse(p.segments)
-	slices.SortFunc(p.unwaited, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(t.nodes[a].start, t.nodes[b].start), cmp.Compare(a, b))
+	slices.SortFunc(p.unwaited, func(a, b segment) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.node, b.node))
 	})
 	return p
 }
