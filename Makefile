@@ -115,3 +115,9 @@ web-e2e: web web-chromium ## the page in Chromium: against LAXITY_URL, or else o
 .PHONY: web-chromium
 web-chromium:
 	@[ -n "$${CHROMIUM:-}" ] || command -v chromium >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; }
+
+# ---- sdk ----
+
+.PHONY: bench-sdk
+bench-sdk: ## what the sdk adds to a hop and to an HTTP call, against the same by hand
+	@$(GO) run ./internal/bench/sdk

@@ -144,12 +144,10 @@ func CauseOf(ctx context.Context) (budgetattr.Cause, bool) {
 
 // causeOfError returns the cause that an error of this package carries.
 func causeOfError(err error) (budgetattr.Cause, bool) {
-	var e *ExhaustedError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*ExhaustedError](err); ok {
 		return e.Cause, true
 	}
-	var c *CancelledError
-	if errors.As(err, &c) {
+	if c, ok := errors.AsType[*CancelledError](err); ok {
 		return c.Cause, true
 	}
 	return "", false

@@ -138,6 +138,7 @@ func (h *hopState) admit(ctx context.Context, s *scope) error {
 		return nil
 	}
 	if h.external() && !s.edge.control.decide(h.start, true) {
+		h.end = time.Time{}
 		return nil
 	}
 	return &ExhaustedError{
@@ -179,6 +180,15 @@ func (h *hopState) external() bool {
 	return ok && received-h.allowed.Reserve < max(h.allowed.Floor, 1)
 }
 
+// ownEnd is the error of an end by the hop's own time.
+func (h *hopState) ownEnd() error {
+	switch h.allowed.Binding {
+	case budgetattr.BindingCap, budgetattr.BindingObserved:
+		return localDeadline
+	}
+	return CauseError(h.ownCause())
+}
+
 // ownCause is the cause of an end by the hop's own time.
 func (h *hopState) ownCause() budgetattr.Cause {
 	switch h.allowed.Binding {
@@ -216,15 +226,17 @@ func (h *hopState) derive(ctx context.Context, s *scope) context.Context {
 	}
 	if h.cfg.stream && h.entry != nil && h.entry.edge.policy.Target == budgetattr.TargetFirstOutput && !h.entry.lifted.Load() {
 		inner, cancel := context.WithCancelCause(ctx)
-		cause := CauseError(h.ownCause())
+		cause := h.ownEnd()
 		h.give = cancel
 		h.timer = time.AfterFunc(h.allowed.Amount, func() { cancel(cause) })
 		return inner
 	}
-	if d, ok := ctx.Deadline(); ok && h.allowed.Reserve == 0 && !h.end.Before(d) {
-		return ctx
+	if h.allowed.Reserve == 0 && h.allowed.Amount == h.before && !h.limit.IsZero() {
+		if d, ok := ctx.Deadline(); ok && !h.end.Before(d) {
+			return ctx
+		}
 	}
-	inner, cancel := context.WithDeadlineCause(ctx, h.end, CauseError(h.ownCause()))
+	inner, cancel := context.WithDeadlineCause(ctx, h.end, h.ownEnd())
 	h.cancel = cancel
 	return inner
 }
@@ -280,8 +292,7 @@ func (h *hopState) refuse(ctx context.Context, err error) {
 
 // exhausted tells the request that one of its hops had no time.
 func (h *hopState) exhausted(err error) {
-	var e *ExhaustedError
-	if h.entry != nil && errors.As(err, &e) {
+	if e, ok := errors.AsType[*ExhaustedError](err); ok && h.entry != nil {
 		h.entry.update(func() { h.entry.exhausted = e })
 	}
 }
@@ -298,7 +309,9 @@ func (h *hopState) decision() budgetattr.Decision {
 
 // recycle gives the state back. The caller holds no reference to it but its own.
 func (h *hopState) recycle() {
-	clear(h.attrs)
-	h.hopFacts = hopFacts{attrs: h.attrs[:0]}
+	attrs := h.attrs
+	clear(attrs)
+	h.hopFacts = hopFacts{}
+	h.attrs = attrs[:0]
 	hopStates.Put(h)
 }

@@ -138,7 +138,7 @@ func (h Hop) End(err error) {
 	ended := s.ctx.Err() != nil
 	if ended {
 		cause, _ = CauseOf(s.ctx)
-	} else if e := (*ExhaustedError)(nil); errors.As(err, &e) && e.Stage == s.stage && !e.Refused {
+	} else if e, ok := errors.AsType[*ExhaustedError](err); ok && e.Stage == s.stage && !e.Refused {
 		// Cut by a limit of its own inside, for example that of a phase.
 		cause, ended = e.Cause, true
 		if s.phase == "" {
