@@ -10,8 +10,8 @@ import (
 const (
 	defaultFrom = "now-24h"
 	defaultTo   = "now"
-	// maxWindow is the longest retention of any table, and bounds what one report may be asked to read.
-	maxWindow = 800 * 24 * time.Hour
+	// maxWindow reaches back to recorded traces that were imported long after they happened.
+	maxWindow = 3660 * 24 * time.Hour
 	// targetBuckets is how many buckets a window is cut into, or a few less.
 	targetBuckets = 60
 )
@@ -32,7 +32,7 @@ func parseWindow(from, to string, now time.Time) (time.Time, time.Time, *problem
 		return begin, end, invalid("from", "the window ends before it begins", "give a from that lies before to (default now)")
 	}
 	if end.Sub(begin) > maxWindow {
-		return begin, end, invalid("from", "the window is longer than 800 days", "nothing is kept longer; ask for a shorter window")
+		return begin, end, invalid("from", "the window is longer than ten years", "ask for a shorter window, or name both ends of one that lies further back")
 	}
 	return begin, end, nil
 }
@@ -73,7 +73,7 @@ func parseLength(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("%q is no length; lengths look like 90s, 30m, 24h, 7d, 2w", text)
 	}
 	if n > uint64(maxWindow/unit) {
-		return 0, fmt.Errorf("%q is longer than 800 days", text)
+		return 0, fmt.Errorf("%q is longer than ten years", text)
 	}
 	return time.Duration(n) * unit, nil
 }
@@ -83,13 +83,14 @@ func bucketWidth(window time.Duration) time.Duration {
 	widths := []time.Duration{
 		time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
 		time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour,
+		30 * 24 * time.Hour,
 	}
 	for _, width := range widths {
 		if window <= targetBuckets*width {
 			return width
 		}
 	}
-	return 30 * 24 * time.Hour
+	return 91 * 24 * time.Hour
 }
 
 func orDefault(value, fallback string) string {

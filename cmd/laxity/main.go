@@ -74,10 +74,14 @@ func newRootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddCommand(
 		newCollectorCommand(),
+		newAPICommand(),
 		newDemoCommand(),
+		newDoctorCommand(),
 		newEngineCommand(),
 		newExplainCommand(),
 		newImportCommand(),
+		newReportCommand(),
+		newTraceCommand(),
 		newMigrateCommand(),
 		newUpCommand(),
 	)

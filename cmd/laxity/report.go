@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func newReportCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "report NAME",
+		Short: "Print a report over many traces",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &usageError{errors.New("report: which one? reports: margin")}
+			}
+			return &usageError{fmt.Errorf("report: there is no report %q; reports: margin", args[0])}
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newReportMarginCommand())
+	return cmd
+}
+
+// addReportFlags adds the flags every report takes.
+func addReportFlags(cmd *cobra.Command) {
+	addAPIFlags(cmd)
+	cmd.Flags().String("since", "24h", "how far to look back: 90s, 30m, 24h, 7d")
+	cmd.Flags().String("from", "", "begin of the window in RFC 3339, instead of --since")
+	cmd.Flags().String("to", "", "end of the window in RFC 3339 (default now)")
+	cmd.Flags().String("service", "", "only this service")
+	cmd.Flags().String("route", "", "only this route")
+	cmd.Flags().Int("limit", 100, "most rows to print, up to 1000")
+	cmd.Flags().StringP("output", "o", "table", "table, json or csv")
+}
+
+// reportQuery turns the flags of addReportFlags into the query of the API.
+func reportQuery(cmd *cobra.Command) (url.Values, string, error) {
+	query := url.Values{}
+	for _, name := range []string{"service", "route", "limit", "from", "to"} {
+		if value := cmd.Flags().Lookup(name).Value.String(); value != "" {
+			query.Set(name, value)
+		}
+	}
+	if !query.Has("from") {
+		query.Set("from", "now-"+cmd.Flags().Lookup("since").Value.String())
+	}
+	output := cmd.Flags().Lookup("output").Value.String()
+	switch output {
+	case "table", "json", "csv":
+		return query, output, nil
+	}
+	return nil, "", &usageError{fmt.Errorf("-o %q is not known; use table, json or csv", output)}
+}
+
+type marginReport struct {
+	Window struct {
+		From, To string
+	} `json:"window"`
+	Rows []marginRow `json:"rows"`
+	Next *string     `json:"next"`
+}
+
+type marginRow struct {
+	Service     string   `json:"service"`
+	Route       string   `json:"route"`
+	Requests    int64    `json:"requests"`
+	WithBudget  int64    `json:"with_budget"`
+	Answered    int64    `json:"answered"`
+	Late        int64    `json:"late"`
+	Exhausted   int64    `json:"exhausted"`
+	MissedRatio *float64 `json:"missed_ratio"`
+	P05         *float64 `json:"margin_p05_s"`
+	P50         *float64 `json:"margin_p50_s"`
+	P95         *float64 `json:"margin_p95_s"`
+	UsedP50     *float64 `json:"used_p50"`
+	BudgetP50   *float64 `json:"budget_p50_s"`
+	Provisional bool     `json:"provisional"`
+}
+
+func newReportMarginCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "margin",
+		Short: "How much of the budget each route had left, the least first",
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			query, output, err := reportQuery(cmd)
+			if err != nil {
+				return err
+			}
+			client, err := newAPIClient(cmd)
+			if err != nil {
+				return err
+			}
+			body, err := client.get(cmd.Context(), "reports/margin", query)
+			if err != nil {
+				return fmt.Errorf("report margin: %w", err)
+			}
+			if output == "json" {
+				return writeJSON(cmd.OutOrStdout(), body)
+			}
+			var report marginReport
+			if err := json.Unmarshal(body, &report); err != nil {
+				return fmt.Errorf("report margin: %w", err)
+			}
+			if output == "csv" {
+				return writeMarginCSV(cmd.OutOrStdout(), report)
+			}
+			return writeMarginTable(cmd.OutOrStdout(), report)
+		},
+	}
+	addReportFlags(cmd)
+	return cmd
+}
+
+// writeMarginTable writes at most 80 columns.
+func writeMarginTable(w io.Writer, report marginReport) error {
+	var b strings.Builder
+	if len(report.Rows) == 0 {
+		fmt.Fprintf(&b, "No requests between %s and %s.\nSend traces over OTLP, or look further back with --since 7d.\n", report.Window.From, report.Window.To)
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
+	b.WriteString("margin of answered requests with a budget; missed = late or exhausted\n\n")
+	fmt.Fprintf(&b, "%-31s %8s %7s %8s %8s %8s\n", "service route", "requests", "missed", "p05", "p50", "budget")
+	for _, row := range report.Rows {
+		fmt.Fprintf(&b, "%-31s %8s %7s %8s %8s %8s\n", clip(row.Service+" "+row.Route, 31), large(row.Requests),
+			percent(row.MissedRatio), shortSeconds(row.P05), shortSeconds(row.P50), shortSeconds(row.BudgetP50))
+	}
+	if report.Next != nil {
+		b.WriteString("\nThere are more routes; see them with --limit 1000 or filter with --service.\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeMarginCSV(w io.Writer, report marginReport) error {
+	out := csv.NewWriter(w)
+	rows := [][]string{{"service", "route", "requests", "with_budget", "answered", "late", "exhausted", "missed_ratio",
+		"margin_p05_s", "margin_p50_s", "margin_p95_s", "used_p50", "budget_p50_s", "provisional"}}
+	for _, r := range report.Rows {
+		rows = append(rows, []string{r.Service, r.Route, strconv.FormatInt(r.Requests, 10), strconv.FormatInt(r.WithBudget, 10),
+			strconv.FormatInt(r.Answered, 10), strconv.FormatInt(r.Late, 10), strconv.FormatInt(r.Exhausted, 10), number(r.MissedRatio),
+			number(r.P05), number(r.P50), number(r.P95), number(r.UsedP50), number(r.BudgetP50), strconv.FormatBool(r.Provisional)})
+	}
+	return out.WriteAll(rows)
+}
+
+// writeJSON writes an answer of the API for a reader and for jq alike.
+func writeJSON(w io.Writer, body []byte) error {
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, body, "", "  "); err != nil {
+		return fmt.Errorf("answer of the API: %w", err)
+	}
+	indented.WriteByte('\n')
+	_, err := indented.WriteTo(w)
+	return err
+}
+
+// clip shortens text to width characters by leaving out its middle, because both ends of a route tell it apart.
+func clip(text string, width int) string {
+	runes := []rune(text)
+	if len(runes) <= width {
+		return text
+	}
+	head := (width - 1) / 2
+	return string(runes[:head]) + "…" + string(runes[len(runes)-(width-1-head):])
+}
+
+func number(f *float64) string {
+	if f == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*f, 'f', -1, 64)
+}
+
+func percent(f *float64) string {
+	if f == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*f*100, 'f', 1, 64) + "%"
+}
+
+// shortSeconds writes seconds with three decimals below 100 s, which is eight characters at most up to 27 hours.
+func shortSeconds(f *float64) string {
+	switch {
+	case f == nil:
+		return "-"
+	case *f > -100 && *f < 100:
+		return strconv.FormatFloat(*f, 'f', 3, 64) + "s"
+	}
+	return strconv.FormatFloat(*f, 'f', 0, 64) + "s"
+}
+
+// large writes large numbers with a suffix, so that they keep their column.
+func large(n int64) string {
+	switch {
+	case n >= 10_000_000_000:
+		return strconv.FormatInt(n/1_000_000_000, 10) + "G"
+	case n >= 10_000_000:
+		return strconv.FormatInt(n/1_000_000, 10) + "M"
+	}
+	return strconv.FormatInt(n, 10)
+}
