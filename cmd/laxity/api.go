@@ -7,7 +7,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/laxity-dev/laxity/api"
+	"github.com/laxity-dev/laxity/migrations"
 	"github.com/laxity-dev/laxity/storage"
+	"github.com/laxity-dev/laxity/web"
 )
 
 const defaultListen = "127.0.0.1:8484"
@@ -18,8 +21,11 @@ type apiFlags struct {
 	tokenFile  string
 	insecure   bool
 	allowHosts []string
+	// Where the collector takes OTLP, to tell readers; "" is unknown.
+	otlpGRPC, otlpHTTP string
 }
 
+// add adds the flags that 'up' has too, beside those of the collector.
 func (f *apiFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.listen, "listen", defaultListen, "address of API and page; port 0 takes a free one")
 	flags.StringSliceVar(&f.allowHosts, "allow-host", nil, "host names under which the page may be opened without a token, beside addresses and localhost")
@@ -35,25 +41,44 @@ func newAPICommand() *cobra.Command {
 on loopback only. The API is described at /api/v1/openapi.yaml.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			token, err := readToken(flags.tokenFile)
+			if err != nil {
+				return err
+			}
 			store, err := storage.Open(storage.Config{DSN: dsn})
 			if err != nil {
 				return &usageError{err}
 			}
 			defer func() { _ = store.Close() }()
-			server, err := newAPI(flags, store, nil, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)))
+			server, err := newAPI(flags, token, store, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)))
 			if err != nil {
 				return err
 			}
-			if err := server.listen(); err != nil {
+			listener, err := api.Listen(flags.listen, token, flags.insecure)
+			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "laxity api: %s\n", server.url())
-			return server.serve(cmd.Context())
+			fmt.Fprintf(cmd.OutOrStdout(), "laxity api: http://%s\n", listener.Addr())
+			return server.Serve(cmd.Context(), listener)
 		},
 	}
 	flags.add(cmd.Flags())
 	cmd.Flags().StringVar(&flags.tokenFile, "token-file", "", "file with the bearer token that requests must carry")
 	cmd.Flags().BoolVar(&flags.insecure, "insecure", false, "serve other machines without a token")
+	cmd.Flags().StringVar(&flags.otlpGRPC, "otlp-grpc", "", "address where the collector takes OTLP over gRPC, to tell readers")
+	cmd.Flags().StringVar(&flags.otlpHTTP, "otlp-http", "", "address where the collector takes OTLP over HTTP, to tell readers")
 	cmd.Flags().StringVar(&dsn, "clickhouse", defaultDSN, "DSN of ClickHouse: http://, https:// or clickhouse://")
 	return cmd
+}
+
+func newAPI(flags apiFlags, token string, store *storage.DB, logger *slog.Logger) (*api.Server, error) {
+	var ingest *api.Ingest
+	if flags.otlpGRPC != "" && flags.otlpHTTP != "" {
+		ingest = &api.Ingest{OTLPGRPC: flags.otlpGRPC, OTLPHTTP: flags.otlpHTTP}
+	}
+	page, _ := web.Files() // a binary without the page has one that says so
+	return api.New(api.Config{
+		Store: store, Web: page, Token: token, AllowedHosts: flags.allowHosts, SchemaVersion: uint32(migrations.Latest()),
+		Version: version(), Ingest: ingest, Logger: logger,
+	})
 }

@@ -55,11 +55,11 @@ func TestClientCommands(t *testing.T) {
 	store := storagetest.Open(t)
 	late := lateSpan(t)
 	store.Insert(t, late)
-	prepared, err := newAPI(apiFlags{}, store.DB, nil, slog.New(slog.DiscardHandler))
+	handler, err := newAPI(apiFlags{}, "", store.DB, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(prepared.server)
+	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	api := "--api=" + server.URL
 

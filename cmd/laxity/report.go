@@ -148,8 +148,8 @@ func writeMarginCSV(w io.Writer, report marginReport) error {
 		"margin_p05_s", "margin_p50_s", "margin_p95_s", "used_p50", "budget_p50_s", "provisional"}}
 	for _, r := range report.Rows {
 		rows = append(rows, []string{r.Service, r.Route, strconv.FormatInt(r.Requests, 10), strconv.FormatInt(r.WithBudget, 10),
-			strconv.FormatInt(r.Answered, 10), strconv.FormatInt(r.Late, 10), strconv.FormatInt(r.Exhausted, 10), number(r.MissedRatio),
-			number(r.P05), number(r.P50), number(r.P95), number(r.UsedP50), number(r.BudgetP50), strconv.FormatBool(r.Provisional)})
+			strconv.FormatInt(r.Answered, 10), strconv.FormatInt(r.Late, 10), strconv.FormatInt(r.Exhausted, 10), decimal(r.MissedRatio),
+			decimal(r.P05), decimal(r.P50), decimal(r.P95), decimal(r.UsedP50), decimal(r.BudgetP50), strconv.FormatBool(r.Provisional)})
 	}
 	return out.WriteAll(rows)
 }
@@ -175,7 +175,7 @@ func clip(text string, width int) string {
 	return string(runes[:head]) + "…" + string(runes[len(runes)-(width-1-head):])
 }
 
-func number(f *float64) string {
+func decimal(f *float64) string {
 	if f == nil {
 		return ""
 	}

@@ -24,7 +24,7 @@ import (
 type upConfig struct {
 	data      string
 	engine    string // address of the embedded engine
-	listen    string // address of API and page
+	api       apiFlags
 	dsn       string // another ClickHouse, "" for the embedded engine
 	settings  string // settings file, "" for the default one
 	raw       bool
@@ -37,7 +37,8 @@ func newUpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run everything on this machine: engine, migrations, collector, API and page",
-		Long: `Run everything on this machine: the embedded engine, the migrations and the collector, each started again when it ends.
+		Long: `Run everything on this machine: the embedded engine, the migrations, the collector, and the API with the page,
+each started again when it ends.
 Interrupt to stop. Rows and queues stay in the data directory.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -52,7 +53,7 @@ Interrupt to stop. Rows and queues stay in the data directory.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&config.data, "data", defaultData, "directory of rows and queues")
-	f.StringVar(&config.listen, "listen", "127.0.0.1:8484", "address of API and page; port 0 takes a free one")
+	config.api.add(f)
 	f.StringVar(&config.engine, "engine-listen", "127.0.0.1:8123", "address of the embedded engine")
 	f.StringVar(&config.dsn, "clickhouse", "", "DSN of a ClickHouse to use instead of the embedded engine")
 	f.BoolVar(&config.raw, "raw-spans", true, "write raw spans to otel_traces")
@@ -69,14 +70,14 @@ func (c *upConfig) resolve() error {
 	}
 	c.collector.DSN, c.collector.Queue, c.collector.NoRawSpans = c.dsn, filepath.Join(c.data, "queue"), !c.raw
 	open := c.collector.TokenFile != "" || c.collector.Insecure
-	err := errors.Join(c.collector.Validate(), collector.CheckListen("listen", c.listen, open), c.retention.Validate())
+	err := errors.Join(c.collector.Validate(), collector.CheckListen("listen", c.api.listen, open), c.retention.Validate())
 	if embedded {
 		err = errors.Join(err, collector.CheckListen("engine-listen", c.engine, false))
 	}
 	if err != nil {
 		return &usageError{err}
 	}
-	for _, address := range []*string{&c.engine, &c.listen} {
+	for _, address := range []*string{&c.engine, &c.api.listen} {
 		if *address, err = collector.FreePort(*address); err != nil {
 			return err
 		}
@@ -120,7 +121,9 @@ func up(ctx context.Context, c upConfig, out, errs io.Writer) error {
 	if err := run(c.collectorPart(), time.Minute); err != nil {
 		return interrupted(ctx, err)
 	}
-	// What serves API and page starts here, as the last part: run(c.apiPart(), …).
+	if err := run(c.apiPart(), time.Minute); err != nil {
+		return interrupted(ctx, err)
+	}
 	c.announce(out)
 	<-ctx.Done()
 	return nil
@@ -135,6 +138,7 @@ func interrupted(ctx context.Context, err error) error {
 }
 
 func (c *upConfig) announce(out io.Writer) {
+	fmt.Fprintf(out, "page        http://%s\n", c.api.listen)
 	if c.engine != "" {
 		fmt.Fprintf(out, "ClickHouse  http://%s (database laxity)\n", c.engine)
 	}
@@ -175,6 +179,22 @@ func (c *upConfig) collectorPart() *part {
 		ready: func(ctx context.Context) error {
 			return errors.Join(dial(ctx, k.GRPC), dial(ctx, k.HTTP))
 		},
+	}
+}
+
+func (c *upConfig) apiPart() *part {
+	k := c.collector
+	args := []string{
+		"api", "--clickhouse", c.dsn, "--listen", c.api.listen, "--token-file", k.TokenFile, "--insecure=" + strconv.FormatBool(k.Insecure),
+		"--otlp-grpc", k.GRPC, "--otlp-http", k.HTTP,
+	}
+	for _, host := range c.api.allowHosts {
+		args = append(args, "--allow-host", host)
+	}
+	return &part{
+		name:  "api",
+		args:  args,
+		ready: func(ctx context.Context) error { return dial(ctx, c.api.listen) },
 	}
 }
 

@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -15,7 +17,7 @@ import (
 // stack is a running 'laxity up'.
 type stack struct {
 	*process
-	clickhouse, grpc, http, metrics, data string
+	page, clickhouse, grpc, http, metrics, data string
 }
 
 func startUp(t *testing.T, data string, more ...string) *stack {
@@ -23,6 +25,7 @@ func startUp(t *testing.T, data string, more ...string) *stack {
 	any := "127.0.0.1:0"
 	s := &stack{process: launch(t, append([]string{"up", "--data", data, "--listen", any, "--otlp-grpc", any, "--otlp-http", any,
 		"--engine-listen", any, "--metrics-listen", any}, more...)...), data: data}
+	s.page = s.find(t, `(?m)^page +(\S+)`)
 	s.metrics = s.find(t, `(?m)^metrics +(\S+)`)
 	s.clickhouse = s.find(t, `(?m)^ClickHouse +(\S+)`)
 	s.grpc = s.find(t, `(?m)^OTLP +(\S+) \(gRPC\)`)
@@ -38,6 +41,31 @@ func (s *stack) exact(t *testing.T, traces int) {
 	expect(t, s.clickhouse, "SELECT uniqExact(trace_id, span_id) FROM hops", strconv.Itoa(traces*hopsPerTrace))
 }
 
+// answers checks that page, API and command line show the hundred late requests.
+func (s *stack) answers(t *testing.T) {
+	t.Helper()
+	for path, want := range map[string]string{"/": "<!doctype html>", "/api/v1/health": `"otlp_grpc":"` + s.grpc + `"`} {
+		response, err := http.Get(s.page + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(strings.ToLower(string(body)), want) {
+			t.Errorf("%s: %s %v %s", path, response.Status, err, body)
+		}
+	}
+	out, err := command(t, "doctor", "--api", s.page, "--metrics-listen", strings.TrimSuffix(strings.TrimPrefix(s.metrics, "http://"), "/metrics"))
+	out = strings.ReplaceAll(out, "warn  versions", "") // the test is another build
+	if err != nil || strings.Contains(out, "warn") {
+		t.Errorf("doctor: %v\n%s", err, out)
+	}
+	out, err = command(t, "report", "margin", "--api", s.page, "--since", "3660d", "-o", "csv")
+	if err != nil || !strings.Contains(out, ",100,0,1,-0.05,-0.05,-0.05,") {
+		t.Errorf("report margin: %v\n%s", err, out)
+	}
+}
+
 func TestUpTakesSpansAndKeepsThemOverAStart(t *testing.T) {
 	data := t.TempDir()
 	first := startUp(t, data)
@@ -47,6 +75,7 @@ func TestUpTakesSpansAndKeepsThemOverAStart(t *testing.T) {
 	}
 	first.exact(t, 100)
 	expect(t, first.clickhouse, "SELECT countIf(late AND margin_ns = -50000000 AND outcome = 'done' AND inferred) FROM hops FINAL", "100")
+	first.answers(t)
 	if err := first.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
