@@ -52,6 +52,7 @@ CREATE TABLE IF NOT EXISTS hops
     outcome LowCardinality(String),
     open_children Nullable(Int64),
     late_results Nullable(Int64),
+    disconnect_observable Nullable(Bool),
     stage LowCardinality(String),
     stage_optional Nullable(Bool),
     remaining_before_ns Nullable(Int64),

@@ -20,6 +20,7 @@ const (
 	OutcomeKey              = "deadline.outcome"
 	OpenChildrenKey         = "deadline.open_children"
 	LateResultsKey          = "deadline.late_results"
+	DisconnectObservableKey = "deadline.disconnect.observable"
 	StageKey                = "deadline.stage"
 	StageOptionalKey        = "deadline.stage.optional"
 	RemainingBeforeKey      = "deadline.remaining.before"
@@ -53,7 +54,6 @@ const (
 	EffectKeyKey            = "deadline.effect.key"
 	FirstOutputTimeKey      = "deadline.first_output.time"
 	CompleteTimeKey         = "deadline.complete.time"
-	DisconnectObservableKey = "deadline.disconnect.observable"
 	ValidatedTimeKey        = "deadline.validated.time"
 	OrphanTimeKey           = "deadline.orphan.time"
 	InferredKey             = "deadline.inferred"
@@ -95,6 +95,7 @@ func All() []Attribute {
 		{Key: OutcomeKey, Type: String, Enum: "Outcome", On: "entry", SetBy: "sdk, processor", Meaning: "the final state of the unit of work"},
 		{Key: OpenChildrenKey, Type: Int, Unit: "{hop}", On: "entry", SetBy: "sdk", Meaning: "hops still running when the response went out"},
 		{Key: LateResultsKey, Type: Int, Unit: "{result}", On: "entry", SetBy: "sdk", Meaning: "results refused because the unit was closed"},
+		{Key: DisconnectObservableKey, Type: Bool, On: "entry", SetBy: "sdk", Meaning: "false if the server could not have noticed that the client left"},
 		{Key: StageKey, Type: String, On: "hop", SetBy: "sdk", Meaning: "the name of the stage in its chain"},
 		{Key: StageOptionalKey, Type: Bool, On: "hop", SetBy: "sdk", Meaning: "whether the stage may be skipped"},
 		{Key: RemainingBeforeKey, Type: Float, Unit: "s", On: "hop", SetBy: "sdk", Meaning: "remaining budget just before the call"},
@@ -128,7 +129,6 @@ func All() []Attribute {
 		{Key: EffectKeyKey, Type: String, On: "hop", SetBy: "sdk", Meaning: "the idempotency key of a write to another system"},
 		{Key: FirstOutputTimeKey, Type: Float, Unit: "s", On: "hop", SetBy: "sdk", Meaning: "time to the first visible output"},
 		{Key: CompleteTimeKey, Type: Float, Unit: "s", On: "hop", SetBy: "sdk", Meaning: "time to the complete result"},
-		{Key: DisconnectObservableKey, Type: Bool, Unit: "", On: "entry", SetBy: "sdk", Meaning: "false if the server could not have noticed that the client left"},
 		{Key: ValidatedTimeKey, Type: Float, Unit: "s", On: "hop", SetBy: "sdk", Meaning: "time to the validated result"},
 		{Key: OrphanTimeKey, Type: Float, Unit: "s", On: "any", SetBy: "processor, judge", Meaning: "work done after the caller's wait had ended"},
 		{Key: InferredKey, Type: Bool, On: "any", SetBy: "processor, judge", Meaning: "the facts were derived, not recorded"},

@@ -45,6 +45,7 @@ SELECT
     outcome,
     open_children,
     late_results,
+    disconnect_observable,
     stage,
     stage_optional,
     remaining_before_ns,

@@ -60,6 +60,7 @@ export const attributeMeanings: Record<string, string> = {
   'deadline.outcome': 'the final state of the unit of work',
   'deadline.open_children': 'hops still running when the response went out',
   'deadline.late_results': 'results refused because the unit was closed',
+  'deadline.disconnect.observable': 'false if the server could not have noticed that the client left',
   'deadline.stage': 'the name of the stage in its chain',
   'deadline.stage.optional': 'whether the stage may be skipped',
   'deadline.remaining.before': 'remaining budget just before the call',
