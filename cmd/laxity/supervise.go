@@ -20,9 +20,9 @@ const (
 	supervisedVariable = envPrefix + "SUPERVISED"
 
 	firstBackoff = 200 * time.Millisecond
-	maxBackoff   = 5 * time.Second
+	maxBackoff   = 2 * time.Second
 	// steady is how long a process must run for its next end to count as the first.
-	steady = 30 * time.Second
+	steady = 10 * time.Second
 	// grace is how long a process may take to end before it is killed.
 	grace = 20 * time.Second
 )

@@ -37,7 +37,7 @@ func defaultConfig() component.Config {
 	queue.Batch = configoptional.Some(batch)
 	retry := configretry.NewDefaultBackOffConfig()
 	retry.InitialInterval = time.Second
-	retry.MaxInterval = 10 * time.Second
+	retry.MaxInterval = 5 * time.Second
 	retry.MaxElapsedTime = 0
 	return &Config{
 		TimeoutConfig: exporterhelper.TimeoutConfig{Timeout: 30 * time.Second},

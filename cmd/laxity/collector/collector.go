@@ -12,7 +12,6 @@ import (
 	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/clickhouseexporter"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/extension/bearertokenauthextension"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/extension/healthcheckextension"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/extension/storage/filestorage"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/provider/envprovider"
@@ -53,7 +52,7 @@ func Factories() (otelcol.Factories, error) {
 		return f, err
 	}
 	f.Extensions, err = otelcol.MakeFactoryMap[extension.Factory](
-		filestorage.NewFactory(), healthcheckextension.NewFactory(), bearertokenauthextension.NewFactory())
+		newFileStorageFactory(), healthcheckextension.NewFactory(), bearertokenauthextension.NewFactory())
 	return f, err
 }
 
