@@ -111,14 +111,22 @@ func wrap(text string, columns int) []string {
 	return lines
 }
 
-// prefix is as much of a text as fits, at least one character.
-func prefix(text string, columns int) string {
-	n := 0
-	for i, r := range text {
+// prefix is as much of a word as fits, at least one character; it ends behind a separator if there is one in its second
+// half.
+func prefix(word string, columns int) string {
+	n, at := 0, len(word)
+	for i, r := range word {
 		if i > 0 && n+runeWidth(r) > columns {
-			return text[:i]
+			at = i
+			break
 		}
 		n += runeWidth(r)
 	}
-	return text
+	if at == len(word) {
+		return word
+	}
+	if cut := strings.LastIndexAny(word[:at], "/._-:"); cut >= at/2 {
+		return word[:cut+1]
+	}
+	return word[:at]
 }

@@ -53,7 +53,7 @@ func facts(b *bytes.Buffer, s *verdict.Statement) {
 			budget += ", asked for " + s.Budget.Requested.Human()
 		}
 		if s.Budget.Source != "" {
-			budget += ", from " + escape(string(s.Budget.Source))
+			budget += ", source " + escape(string(s.Budget.Source))
 		}
 		fact("budget", budget+", governed by "+escape(string(s.Budget.GovernedBy)))
 		fact("margin", s.Margin.Human()+" at "+escape(string(s.Target)))

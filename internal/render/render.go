@@ -62,7 +62,7 @@ func (p *page) paragraph(begin, text string) {
 
 func (p *page) header(s *verdict.Statement) {
 	p.line(fit(clean(s.Service+"  "+s.Route), p.columns))
-	p.line("trace " + s.TraceID + ", entry " + s.EntrySpanID)
+	p.paragraph("", "trace "+s.TraceID+", entry "+s.EntrySpanID)
 	p.line(fmt.Sprintf("%s, %s long, %s", s.StartedAt.Format("2006-01-02 15:04:05.000 MST"), s.Duration.Human(), count(s.Spans, "span")))
 	p.line("")
 	p.paragraph("", summary(s))
@@ -293,11 +293,25 @@ func (p *page) findings(s *verdict.Statement) {
 	p.line("")
 	p.line("Findings")
 	for _, f := range shown {
-		p.paragraph("  "+left(string(f.Severity), 6)+left(string(f.Rule), 18), f.Text)
+		text := f.Text
+		if toldOutside(f.Rule) {
+			text = f.Service + " " + f.Stage + ", see above"
+		}
+		p.paragraph("  "+left(string(f.Severity), 6)+left(string(f.Rule), 18), text)
 	}
 	if rest > 0 {
 		p.line(fmt.Sprintf("  and %d more", rest))
 	}
+}
+
+// toldOutside: the text of the finding is that of a line outside the balance.
+func toldOutside(r verdict.Rule) bool {
+	switch r {
+	case verdict.RuleOrphanWork, verdict.RuleOverhang, verdict.RulePostCancelWork, verdict.RuleStillRunning, verdict.RuleDetachedWork,
+		verdict.RuleLateResult:
+		return true
+	}
+	return false
 }
 
 // worstFindings are the findings by severity, then in order of time.

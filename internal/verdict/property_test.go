@@ -189,6 +189,27 @@ func firm(s *Statement) string {
 	return fmt.Sprintf("%s %s %s %v\n%s", s.EntrySpanID, margin, s.Class, s.Late, strings.Join(lines, "\n"))
 }
 
+// TestAnnotationChangesNoVerdict: what the collector derives from one span and writes onto it is judged like the span
+// itself, so a trace from storage and the same trace from a file have one verdict.
+func TestAnnotationChangesNoVerdict(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spans, opts := drawTrace(t), drawOptions(t)
+		before := Judge(spans, opts)
+		for i := range spans {
+			JudgeSpan(&spans[i]).Annotate(&spans[i])
+		}
+		after := Judge(spans, opts)
+		for _, s := range []*Statement{before, after} {
+			for i := range s.Lines {
+				s.Lines[i].Inferred = false
+			}
+		}
+		if got, want := encode(t, after), encode(t, before); got != want {
+			t.Fatalf("annotation changed the statement\n got %s\nwant %s", got, want)
+		}
+	})
+}
+
 // FuzzJudge: whatever the ids, times and attributes, nothing panics and the account adds up.
 func FuzzJudge(f *testing.F) {
 	f.Add([]byte("\x01\x00\x02\x01\x02\x03"), int64(0), int64(1e9), 1.0, -1.0)
@@ -256,6 +277,9 @@ func TestLargeTraces(t *testing.T) {
 		{"200000 spans", 200_000 * scale, func(i int) int { return (i - 1) / 3 }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if testing.Short() {
+				c.spans /= 10
+			}
 			spans := largeTrace(c.spans, c.parent)
 			begin := time.Now()
 			s := Judge(spans, Options{})

@@ -181,9 +181,12 @@ func (v *SpanVerdict) judgeCancel(s *span.Span) {
 		allowed = min(cleanup, max(budget, 0))
 	}
 	v.HasPostCancel = true
+	if recorded && s.InferredBy(InferredPostCancel) {
+		v.PostCancel, v.PostCancelInferred = post, true
+		return
+	}
 	if recorded {
 		v.PostCancel = post + cleanup - allowed
-		v.PostCancelInferred = s.InferredBy(InferredPostCancel)
 		return
 	}
 	drain, _ := s.Attrs.Seconds(budgetattr.DrainTimeKey)

@@ -282,7 +282,11 @@ func wastedText(t *tree, i int32, attempt int64) string {
 }
 
 func reserveEatenText(t *tree, i int32, reserve, after int64) string {
-	return fmt.Sprintf("%s had to leave %s and left %s", who(&t.nodes[i]), human(reserve), human(after))
+	left := "nothing"
+	if after > 0 {
+		left = human(after)
+	}
+	return fmt.Sprintf("%s had to leave %s and left %s", who(&t.nodes[i]), human(reserve), left)
 }
 
 func retrySkippedText(t *tree, i int32, skipped int64) string {
@@ -346,9 +350,11 @@ func stillRunningText(t *tree, open openChild) string {
 }
 
 func incompleteText(spans, parents int) string {
-	names := "1 span names a parent that is not here"
-	if spans > 1 {
-		names = fmt.Sprintf("%d spans name %d parents that are not here", spans, parents)
+	switch {
+	case spans == 1:
+		return "1 span names a parent that is not here"
+	case parents == 1:
+		return fmt.Sprintf("%d spans name a parent that is not here", spans)
 	}
-	return names
+	return fmt.Sprintf("%d spans name %d parents that are not here", spans, parents)
 }
