@@ -32,12 +32,7 @@ Clients send questions to the edge; some of them meet a fault. Every span is mar
 Without --fault a mix of all faults is played. --fault NAME=RATE (0 to 1, repeatable) plays only those named; without a
 rate, in every request. The faults:
 ` + faultTable(),
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return &usageError{fmt.Errorf("unknown argument %q; run 'laxity demo --help'", args[0])}
-			}
-			return nil
-		},
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
 			if s.Rates, err = rates(faults, none); err != nil {

@@ -28,6 +28,8 @@ type upConfig struct {
 	dsn       string // another ClickHouse, "" for the embedded engine
 	settings  string // settings file, "" for the default one
 	raw       bool
+	demo      bool
+	edge      string // address of the edge of the sample services
 	collector collector.Config
 	retention migrations.Retention
 }
@@ -57,6 +59,8 @@ Interrupt to stop. Rows and queues stay in the data directory.`,
 	f.StringVar(&config.engine, "engine-listen", "127.0.0.1:8123", "address of the embedded engine")
 	f.StringVar(&config.dsn, "clickhouse", "", "DSN of a ClickHouse to use instead of the embedded engine")
 	f.BoolVar(&config.raw, "raw-spans", true, "write raw spans to otel_traces")
+	f.BoolVar(&config.demo, "demo", false, "run the sample services too, after two weeks of sample history")
+	f.StringVar(&config.edge, "edge-listen", defaultEdge, "address of the edge of the sample services")
 	collectorFlags(f, &config.collector)
 	retentionFlags(f, &config.retention)
 	return cmd
@@ -77,7 +81,7 @@ func (c *upConfig) resolve() error {
 	if err != nil {
 		return &usageError{err}
 	}
-	for _, address := range []*string{&c.engine, &c.api.listen} {
+	for _, address := range []*string{&c.engine, &c.api.listen, &c.edge} {
 		if *address, err = collector.FreePort(*address); err != nil {
 			return err
 		}
@@ -125,6 +129,12 @@ func up(ctx context.Context, c upConfig, out, errs io.Writer) error {
 		return interrupted(ctx, err)
 	}
 	c.announce(out)
+	if c.demo {
+		if err := run(c.demoPart(), 2*time.Minute); err != nil {
+			return interrupted(ctx, err)
+		}
+		fmt.Fprintf(out, "demo        http://%s (see laxity demo fault)\n", c.edge)
+	}
 	<-ctx.Done()
 	return nil
 }
@@ -195,6 +205,15 @@ func (c *upConfig) apiPart() *part {
 		name:  "api",
 		args:  args,
 		ready: func(ctx context.Context) error { return dial(ctx, c.api.listen) },
+	}
+}
+
+// demoPart is the sample services; they serve once their history is sent.
+func (c *upConfig) demoPart() *part {
+	return &part{
+		name:  "demo",
+		args:  []string{"demo", "--otlp-grpc", c.collector.GRPC, "--edge-listen", c.edge, "--backfill", "14d", "--quiet"},
+		ready: func(ctx context.Context) error { return dial(ctx, c.edge) },
 	}
 }
 
