@@ -10,8 +10,9 @@ import (
 const (
 	defaultFrom = "now-24h"
 	defaultTo   = "now"
-	// maxWindow reaches back to recorded traces that were imported long after they happened.
-	maxWindow = 3660 * 24 * time.Hour
+	// maxWindow reaches from any day of this century back to 1970: recorded traces are imported long after they happened,
+	// and recorders without a clock begin at zero.
+	maxWindow = 130 * 365 * 24 * time.Hour
 	// targetBuckets is how many buckets a window is cut into, or a few less.
 	targetBuckets = 60
 )
@@ -32,7 +33,7 @@ func parseWindow(from, to string, now time.Time) (time.Time, time.Time, *problem
 		return begin, end, invalid("from", "the window ends before it begins", "give a from that lies before to (default now)")
 	}
 	if end.Sub(begin) > maxWindow {
-		return begin, end, invalid("from", "the window is longer than ten years", "ask for a shorter window, or name both ends of one that lies further back")
+		return begin, end, invalid("from", "the window is longer than 130 years", "ask for a shorter window")
 	}
 	return begin, end, nil
 }
@@ -73,7 +74,7 @@ func parseLength(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("%q is no length; lengths look like 90s, 30m, 24h, 7d, 2w", text)
 	}
 	if n > uint64(maxWindow/unit) {
-		return 0, fmt.Errorf("%q is longer than ten years", text)
+		return 0, fmt.Errorf("%q is longer than 130 years", text)
 	}
 	return time.Duration(n) * unit, nil
 }
@@ -90,7 +91,12 @@ func bucketWidth(window time.Duration) time.Duration {
 			return width
 		}
 	}
-	return 91 * 24 * time.Hour
+	for _, days := range []time.Duration{91, 365} {
+		if width := days * 24 * time.Hour; window <= targetBuckets*width {
+			return width
+		}
+	}
+	return 3 * 365 * 24 * time.Hour
 }
 
 func orDefault(value, fallback string) string {

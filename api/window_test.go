@@ -27,7 +27,7 @@ func TestParseInstant(t *testing.T) {
 func TestBucketWidth(t *testing.T) {
 	for window, want := range map[time.Duration]time.Duration{
 		time.Minute: time.Minute, time.Hour: time.Minute, 24 * time.Hour: 30 * time.Minute, 7 * 24 * time.Hour: 3 * time.Hour,
-		30 * 24 * time.Hour: 12 * time.Hour, maxWindow: 91 * 24 * time.Hour,
+		30 * 24 * time.Hour: 12 * time.Hour, 3660 * 24 * time.Hour: 91 * 24 * time.Hour, maxWindow: 3 * 365 * 24 * time.Hour,
 	} {
 		got := bucketWidth(window)
 		if got != want || window > targetBuckets*got {

@@ -302,6 +302,8 @@ export interface components {
                 received_s: number;
                 source: string;
                 governed_by: string;
+                /** @description not recorded by the entry but derived from what its first call had left */
+                inferred?: boolean;
             } | null;
             target: string;
             /** @description spans judged */
@@ -370,9 +372,12 @@ export interface components {
             /** @enum {string} */
             severity: "info" | "warn" | "error";
             span_id: string;
+            parent_span_id?: string;
+            span_kind?: string;
             service: string;
             stage: string;
             peer?: string;
+            cause?: string;
             /** @description from the start of the entry span */
             at_s?: number;
             amount_s: number;
