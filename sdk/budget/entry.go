@@ -207,6 +207,9 @@ func (en *Entry) baseDone() {
 	cause, known := causeOfError(context.Cause(en.base))
 	switch {
 	case known:
+	case en.arrival.ParentCause == budgetattr.CauseUpstreamCancel && en.nearLimit():
+		// A caller whose deadline ran out cancels the call; its notice and our own clock arrive together.
+		cause = budgetattr.CauseUpstreamDeadline
 	case errors.Is(en.base.Err(), context.DeadlineExceeded):
 		cause = budgetattr.CauseUpstreamDeadline
 	case en.arrival.ParentCause != "":
@@ -215,6 +218,17 @@ func (en *Entry) baseDone() {
 		cause = budgetattr.CauseUpstreamCancel
 	}
 	en.Cancel(cause)
+}
+
+// nearLimit reports whether the caller's own deadline is as good as over: within a hundredth of the budget, at least two
+// milliseconds and at most twenty.
+func (en *Entry) nearLimit() bool {
+	asked, ok := en.arrival.Ask.Get()
+	if !ok {
+		return false
+	}
+	left := asked - time.Since(en.start)
+	return left <= min(max(asked/100, 2*time.Millisecond), 20*time.Millisecond)
 }
 
 // Cancel ends the work of the entry for the given reason: shutdown, superseded, a client that left. The first signal wins,

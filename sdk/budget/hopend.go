@@ -90,6 +90,10 @@ func (h Hop) Cleanup(ctx context.Context) (cleanup context.Context, done func())
 	})
 }
 
+// wireSlack is how much earlier than a hop its callee may be over: the wire carries whole milliseconds, rounded down, and
+// clocks are read a moment apart.
+const wireSlack = 5 * time.Millisecond
+
 // Err tells the error of the hop's own end from that of the work: if the hop's context has ended it returns an
 // [*ExhaustedError] or [*CancelledError] that names stage, phase and what was left, otherwise err.
 func (h Hop) Err(err error) error {
@@ -97,12 +101,17 @@ func (h Hop) Err(err error) error {
 	if s == nil {
 		return err
 	}
-	ctx, limit := s.ctx, s.limit
+	ctx, limit, over := s.ctx, s.limit, !s.end.IsZero() && time.Until(s.end) < wireSlack
+	own := s.ownCause()
 	e := &ExhaustedError{Stage: s.stage, Phase: s.phase, Binding: s.allowed.Binding, Allowance: s.allowed.Amount, Floor: s.allowed.Floor}
 	s.mu.Unlock()
 	cause, ended := CauseOf(ctx)
 	switch {
-	case err == nil || !ended:
+	case err == nil:
+		return nil
+	case !ended && over && errors.Is(err, context.DeadlineExceeded):
+		cause = own
+	case !ended:
 		return err
 	case !isTime(cause):
 		return CauseError(cause)
