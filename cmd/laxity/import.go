@@ -272,7 +272,18 @@ func (f *importedFile) write(w io.Writer) {
 }
 
 func (r *importReport) write(w io.Writer) error {
-	fmt.Fprintf(w, "\nImported %s in %s from %s in %s", count(r.Spans-int(r.Rejected), "span"), count(r.Traces, "trace"), count(len(r.Files), "file"), r.took.Round(10*time.Millisecond))
+	files, passed := 0, 0
+	for _, f := range r.Files {
+		if f.Passed {
+			passed++
+		} else {
+			files++
+		}
+	}
+	fmt.Fprintf(w, "\nImported %s in %s from %s in %s", count(r.Spans-int(r.Rejected), "span"), count(r.Traces, "trace"), count(files, "file"), r.took.Round(10*time.Millisecond))
+	if passed > 0 {
+		fmt.Fprintf(w, "; %s passed over", count(passed, "file"))
+	}
 	if r.Refused > 0 || r.Rejected > 0 {
 		fmt.Fprintf(w, "; %d refused, %d rejected by the receiver", r.Refused, r.Rejected)
 	}

@@ -23,7 +23,7 @@ func readJaegerTrace(s *sink, o object, at Position) error {
 		}
 	}
 	var spans []*halfSpan
-	for i, v := range list(o, "spans") {
+	for i, v := range recordsOf(s, o, "spans", at) {
 		here := withPath(at, joinPath(at.Path, fmt.Sprintf("spans[%d]", i)))
 		span, ok := v.(map[string]any)
 		if !ok {

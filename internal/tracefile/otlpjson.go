@@ -17,11 +17,16 @@ func readResourceSpans(s *sink, o object, at Position) error {
 	res := &resourcepb.Resource{Attributes: otlpAttrs(child(o, "resource"), 0)}
 	found := false
 	for _, key := range otlpScopes {
-		for i, group := range objects(o, key) {
+		for i, group := range recordsOf(s, o, key, at) {
 			found = true
+			group, ok := group.(map[string]any)
+			if !ok {
+				s.refuse(withPath(at, joinPath(at.Path, fmt.Sprintf("%s[%d]", key, i))), "not an object")
+				continue
+			}
 			sc := readScope(child(group, "scope", "instrumentationLibrary", "instrumentation_library"))
 			sc.schema = text(group, "schemaUrl", "schema_url")
-			for n, sp := range list(group, "spans") {
+			for n, sp := range recordsOf(s, group, "spans", withPath(at, joinPath(at.Path, fmt.Sprintf("%s[%d]", key, i)))) {
 				here := withPath(at, joinPath(at.Path, fmt.Sprintf("%s[%d].spans[%d]", key, i, n)))
 				span, ok := sp.(map[string]any)
 				if !ok {
@@ -38,6 +43,16 @@ func readResourceSpans(s *sink, o object, at Position) error {
 		s.refuse(at, "no resource spans; its keys: %s", keyList(o))
 	}
 	return nil
+}
+
+// recordsOf returns a list of records; anything else in its place is refused, so that nothing is lost in silence.
+func recordsOf(s *sink, o object, key string, at Position) []any {
+	value := get(o, key)
+	records, ok := value.([]any)
+	if !ok && value != nil {
+		s.refuse(withPath(at, joinPath(at.Path, key)), "not a list")
+	}
+	return records
 }
 
 func readScope(o object) scope {
