@@ -38,7 +38,7 @@ the time went, what was left, and who worked for nobody. A file of several trace
 		Example: `  laxity explain slow-request.json
   laxity explain traces.json.gz 0af7651916cd43dd8448eb211c80319c -o md > incident.md
   laxity explain yelp.json --budget-from request_budget=ms
-  laxity explain spans.csv --limit frontend,adservice=1s`,
+  laxity explain spans.csv --known-limit frontend,adservice=1s`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
 				return &usageError{errors.New("explain takes a file, and the id of a trace if the file holds several; see 'laxity explain --help'")}
@@ -57,7 +57,7 @@ the time went, what was left, and who worked for nobody. A file of several trace
 	f.StringVarP(&flags.output, "output", "o", "text", "text, json or md (the incident record of one trace)")
 	f.StringVar(&flags.entry, "entry", "", "id of the span to draw the account for, instead of the topmost entry with a budget")
 	f.StringArrayVar(&flags.budgetFrom, "budget-from", nil, "`ATTRIBUTE=UNIT`: an attribute of another system that carries a budget, in s, ms, us or ns; may be repeated")
-	f.StringArrayVar(&flags.limits, "limit", nil, "`[CALLER,]PEER[,OPERATION]=DURATION`: a timeout that is configured although no span records it; may be repeated")
+	f.StringArrayVar(&flags.limits, "known-limit", nil, "`[CALLER,]PEER[,OPERATION]=DURATION`: a timeout that is configured although no span records it; may be repeated")
 	f.StringVar(&flags.csvMap, "csv-map", "", "columns of a CSV file, as `trace=COLUMN,span=COLUMN,start=COLUMN:UNIT,…`; default from its header")
 	return cmd
 }
@@ -141,7 +141,7 @@ func parseLimits(texts []string) (map[verdict.Edge]time.Duration, error) {
 		place, length, ok := cutLast(text, "=")
 		limit, err := time.ParseDuration(length)
 		if !ok || err != nil || limit <= 0 {
-			return nil, fmt.Errorf("--limit %s: want [CALLER,]PEER[,OPERATION]=DURATION, such as frontend,adservice=1s", text)
+			return nil, fmt.Errorf("--known-limit %s: want [CALLER,]PEER[,OPERATION]=DURATION, such as frontend,adservice=1s", text)
 		}
 		var edge verdict.Edge
 		switch parts := strings.SplitN(place, ",", 3); len(parts) {

@@ -47,7 +47,7 @@ func TestExplainUsage(t *testing.T) {
 		"--entry":       {entry: "0"},
 		"--budget-from": {budgetFrom: []string{"request_budget"}},
 		"unit":          {budgetFrom: []string{"request_budget=days"}},
-		"--limit":       {limits: []string{"x"}},
+		"--known-limit": {limits: []string{"x"}},
 		"column map":    {csvMap: "x"},
 	} {
 		_, _, err := explainTest(t, "zipkin-shapes/skew.json", "", flags)

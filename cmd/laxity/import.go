@@ -70,6 +70,7 @@ type importedFile struct {
 	Split    int             `json:"split,omitempty"`
 	Traces   int             `json:"traces"`
 	Other    int             `json:"other_signals,omitempty"`
+	Text     int             `json:"text_lines,omitempty"`
 	Refused  int             `json:"refused"`
 	Refusals []importRefusal `json:"refusals,omitempty"`
 	Rejected int64           `json:"rejected"`
@@ -216,7 +217,8 @@ func (r *importReport) note(batch []*tracepb.ResourceSpans) {
 
 func (f *importedFile) fill(s *tracefile.Summary) {
 	f.summary = *s
-	f.Format, f.Spans, f.Split, f.Traces, f.Other, f.Refused = s.FormatNames(), s.Spans, s.Split, s.Traces, s.Other, s.Refused
+	f.Format, f.Spans, f.Split, f.Traces = s.FormatNames(), s.Spans, s.Split, s.Traces
+	f.Other, f.Text, f.Refused = s.Other, s.Text, s.Refused
 	for _, r := range s.Refusals {
 		f.Refusals = append(f.Refusals, importRefusal{r.Line, r.Offset, r.Path, r.Reason})
 	}
@@ -257,6 +259,9 @@ func (f *importedFile) write(w io.Writer) {
 	}
 	if f.Other > 0 {
 		fmt.Fprintf(w, ", %s of logs and metrics passed over", count(f.Other, "record"))
+	}
+	if f.Text > 0 {
+		fmt.Fprintf(w, ", %s of text passed over", count(f.Text, "line"))
 	}
 	if f.Refused > 0 {
 		fmt.Fprintf(w, ", %d refused:", f.Refused)

@@ -161,6 +161,7 @@ func columnsOf(header []string) *Columns {
 	return c
 }
 
+// looksLikeCSV also takes a header of unknown names, to tell of the column map, unless JSON follows: then it is a log.
 func looksLikeCSV(head []byte) bool {
 	header, _, ok := bytes.Cut(head, []byte("\n"))
 	if !ok && len(head) == peekSize {
@@ -171,7 +172,7 @@ func looksLikeCSV(head []byte) bool {
 		names[i] = strings.Trim(names[i], `"`)
 	}
 	c := columnsOf(names)
-	return c.Trace != "" && c.Span != "" || len(names) > 3
+	return c.Trace != "" && c.Span != "" || len(names) > 3 && recordStart(head) < 0
 }
 
 func delimiter(header []byte) rune {

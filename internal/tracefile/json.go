@@ -49,8 +49,7 @@ func (j *jsonReader) run() error {
 			j.src.skip()
 			continue
 		default:
-			j.sink.refuse(at, "the line is not JSON")
-			err = j.src.skipLine()
+			err = j.textLine(at)
 		}
 		var broken *errBroken
 		if j.lost = errors.As(err, &broken); j.lost {
@@ -60,6 +59,17 @@ func (j *jsonReader) run() error {
 			return err
 		}
 	}
+}
+
+// textLine passes over a line of a log around the spans; a piece of JSON is refused.
+func (j *jsonReader) textLine(at Position) error {
+	quoted, err := j.src.skipLine()
+	if quoted {
+		j.sink.refuse(at, "the line is not JSON")
+	} else {
+		j.sink.summary.Text++
+	}
+	return err
 }
 
 // broken refuses and passes the error on to where reading is taken up again.

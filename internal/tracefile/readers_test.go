@@ -206,6 +206,8 @@ func TestRefusals(t *testing.T) {
 			"line 2, batches[0], byte 23: invalid JSON at byte 1 of the record: invalid character ':' looking for beginning of value",
 			"line 2, batches[0], byte 25: no resource spans; its keys: none",
 			"line 3, batches[0], byte 28: invalid JSON: '}' where a value is due"}},
+		"spans in a log": {"INFO: starting, on port 1, with tracing, on\n" + otlp1 + "\nbye\n\"x\"}]\n", 1, 0, []string{
+			"line 4, byte 310: the line is not JSON"}},
 		"mixed signals": {`{"resourceLogs":[{}]}` + "\n" + otlp1 + "\n" + `{"resourceMetrics":[{}]}` + "\n" + zipkin, 2, 2, nil},
 		"one bad span": {strings.Replace(otlp1, `"spans":[`, `"spans":[7,{"traceId":"1","spanId":"1"},{"spanId":"1","startTimeUnixNano":"1"},{"traceId":"1","spanId":"2","startTimeUnixNano":"9","endTimeUnixNano":"8"},`, 1), 1, 0, []string{
 			"line 1, resourceSpans[0].scopeSpans[0].spans[0], byte 18: not an object",

@@ -180,19 +180,21 @@ func recordStart(b []byte) int {
 	}
 }
 
-// skipLine consumes the rest of the line.
-func (s *source) skipLine() error {
+// skipLine consumes the rest of the line and reports whether a quotation mark was in it, as in a piece of JSON.
+func (s *source) skipLine() (quoted bool, err error) {
 	for {
 		chunk, err := s.chunk()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return quoted, nil
 		}
 		if err != nil {
-			return err
+			return quoted, err
 		}
-		if i := bytes.IndexByte(chunk, '\n'); i >= 0 {
-			s.advance(chunk, i+1)
-			return nil
+		line, _, ended := bytes.Cut(chunk, []byte{'\n'})
+		quoted = quoted || bytes.IndexByte(line, '"') >= 0
+		if ended {
+			s.advance(chunk, len(line)+1)
+			return quoted, nil
 		}
 		s.advance(chunk, len(chunk))
 	}

@@ -92,6 +92,8 @@ type Summary struct {
 	Traces int
 	// Other counts records of logs, metrics and profiles, which were passed over.
 	Other int
+	// Text counts lines of text that is no JSON, as between the spans in a log; they were passed over too.
+	Text int
 	// Refused counts every refusal; Refusals holds the first thousand.
 	Refused  int
 	Refusals []Refusal
@@ -176,6 +178,9 @@ var ErrFormat = errors.New("no traces in a known format")
 func notTraces(s *Summary) error {
 	if len(s.Refusals) > 0 {
 		return fmt.Errorf("%w: %v", ErrFormat, s.Refusals[0])
+	}
+	if s.Text > 0 {
+		return fmt.Errorf("%w: it is text, not JSON, nor CSV with the columns of a span", ErrFormat)
 	}
 	return fmt.Errorf("%w: it is empty", ErrFormat)
 }
