@@ -304,3 +304,27 @@ func parseFact(s *span.Span, word string) error {
 	s.Attrs[key] = value
 	return nil
 }
+
+// TestCasesCoverTheCatalogue: every rule that one trace can show appears in a case, and is absent from another.
+func TestCasesCoverTheCatalogue(t *testing.T) {
+	files, _ := filepath.Glob("testdata/cases/*.txt")
+	for _, e := range Catalogue() {
+		shown := 0
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, verdict, _ := strings.Cut(string(data), divider)
+			if strings.Contains(verdict, "\n"+string(e.Severity)+" "+string(e.Rule)+" at ") {
+				shown++
+			}
+		}
+		if e.OneTrace != (shown > 0) {
+			t.Errorf("%s is shown by %d cases; reported for one trace: %v", e.Rule, shown, e.OneTrace)
+		}
+		if shown == len(files) {
+			t.Errorf("no case is without %s", e.Rule)
+		}
+	}
+}

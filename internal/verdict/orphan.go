@@ -64,7 +64,8 @@ func (t *tree) ownCut(i int32) cut {
 	n := &t.nodes[i]
 	if n.v.Cause != "" || n.v.Phase != "" && n.call {
 		c := cut{ok: true, after: n.length, cause: n.v.Cause}
-		if n.v.HasCancelAfter {
+		// A handler that ran out of time still waits for its calls until it ends; one whose caller is gone does so for nobody.
+		if n.v.HasCancelAfter && (n.call || !endedByTime(n.v.Cause) || n.v.Cause == budgetattr.CauseUpstreamDeadline) {
 			c.after = min(int64(n.v.CancelAfter), n.length)
 		}
 		return c
@@ -86,7 +87,7 @@ func (s *search) judge(i int32) {
 		return
 	}
 	p := &t.nodes[n.parent]
-	if n.async {
+	if n.async || startsByItself(p, n) {
 		return
 	}
 	c, inherited := s.cutFor(n.parent, i)
@@ -113,6 +114,12 @@ func (s *search) judge(i int32) {
 		}
 	}
 	s.orphans = append(s.orphans, o)
+}
+
+// startsByItself: a local span that begins only after the span it belongs to has ended, as a timer makes it. A call that
+// begins then is not: somebody still works on the request.
+func startsByItself(p, n *node) bool {
+	return !p.call && n.start >= p.end() && n.start > p.start && sameProcess(p, n) && n.Kind == span.KindInternal
 }
 
 // cutFor finds the evidence that ended the wait of p for its child: on p, on the child, on the event that named the child
@@ -166,7 +173,7 @@ func (s *search) measure(p, n *node, c cut) outlived {
 		}
 		return outlived{amount: int64(n.v.PostCancel), past: int64(n.v.PostCancel), grade: grade}
 	}
-	allowed := allowedAfterEnd(n)
+	allowed := int64(allowedAfterEnd(n.Span))
 	waited := p.start + c.after
 	if sameClock(p, n) {
 		return outlived{amount: n.end() - max(n.start, waited) - allowed, past: n.end() - waited - allowed, grade: EvidenceSameClock}
@@ -178,16 +185,6 @@ func (s *search) measure(p, n *node, c cut) outlived {
 		return outlived{amount: bound, past: bound, estimate: max(estimate, bound), grade: EvidenceBound}
 	}
 	return outlived{amount: estimate, past: past, grade: EvidenceEstimate}
-}
-
-// allowedAfterEnd is clean-up within its budget and a declared drain: not orphan work.
-func allowedAfterEnd(n *node) int64 {
-	cleanup, _ := n.Attrs.Seconds(budgetattr.CleanupTimeKey)
-	if budget, ok := n.Attrs.Seconds(budgetattr.CleanupBudgetKey); ok {
-		cleanup = min(cleanup, budget)
-	}
-	drain, _ := n.Attrs.Seconds(budgetattr.DrainTimeKey)
-	return max(int64(cleanup), 0) + max(int64(drain), 0)
 }
 
 // rootOrphan judges a span whose caller is not in the trace by what it recorded itself.

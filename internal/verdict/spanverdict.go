@@ -169,29 +169,24 @@ func ClassOf(o budgetattr.Outcome, c budgetattr.Cause, late bool) Class {
 func (v *SpanVerdict) judgeCancel(s *span.Span) {
 	v.CancelAfter, v.HasCancelAfter = s.Attrs.Seconds(budgetattr.CancelAfterKey)
 	v.HasCancelAfter = v.HasCancelAfter && v.CancelAfter >= 0
-	post, recorded := s.Attrs.Seconds(budgetattr.PostCancelTimeKey)
-	recorded = recorded && post >= 0
-	if !recorded && !v.HasCancelAfter {
+	if post, ok := s.Attrs.Seconds(budgetattr.PostCancelTimeKey); ok && post >= 0 {
+		v.PostCancel, v.HasPostCancel, v.PostCancelInferred = post, true, s.InferredBy(InferredPostCancel)
 		return
 	}
+	if v.HasCancelAfter {
+		v.PostCancel = max(length(s)-v.CancelAfter-allowedAfterEnd(s), 0)
+		v.HasPostCancel, v.PostCancelInferred = true, true
+	}
+}
+
+// allowedAfterEnd is clean-up within its budget and a declared drain: neither post-cancel nor orphan work.
+func allowedAfterEnd(s *span.Span) time.Duration {
 	cleanup, _ := s.Attrs.Seconds(budgetattr.CleanupTimeKey)
-	cleanup = max(cleanup, 0)
-	allowed := cleanup
 	if budget, ok := s.Attrs.Seconds(budgetattr.CleanupBudgetKey); ok {
-		allowed = min(cleanup, max(budget, 0))
-	}
-	v.HasPostCancel = true
-	if recorded && s.InferredBy(InferredPostCancel) {
-		v.PostCancel, v.PostCancelInferred = post, true
-		return
-	}
-	if recorded {
-		v.PostCancel = post + cleanup - allowed
-		return
+		cleanup = min(cleanup, budget)
 	}
 	drain, _ := s.Attrs.Seconds(budgetattr.DrainTimeKey)
-	v.PostCancel = max(length(s)-v.CancelAfter-allowed-max(drain, 0), 0)
-	v.PostCancelInferred = true
+	return max(cleanup, 0) + max(drain, 0)
 }
 
 // Annotate writes onto the span what was derived: margin, ratio, late, outcome on entries, post-cancel time anywhere. It
