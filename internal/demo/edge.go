@@ -156,6 +156,12 @@ func (e *edge) enter(ctx context.Context) (leave func(), err error) {
 		slots <- struct{}{}
 		time.AfterFunc(time.Until(deadline)*6/10, func() { <-slots })
 	}
+	leave = func() { <-slots }
+	select {
+	case slots <- struct{}{}:
+		return leave, nil
+	default:
+	}
 	begin := time.Now()
 	select {
 	case slots <- struct{}{}:
@@ -167,7 +173,7 @@ func (e *edge) enter(ctx context.Context) (leave func(), err error) {
 	if plays {
 		e.faults.took(ctx, LocalQueue, e.name, fmt.Sprintf("waited %v for a slot", waited.Round(time.Millisecond)))
 	}
-	return func() { <-slots }, nil
+	return leave, nil
 }
 
 // noteArrival records that a tight budget reached the edge.

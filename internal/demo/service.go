@@ -27,6 +27,7 @@ const SampleAttribute = "laxity.sample"
 const (
 	serviceVersion = "1.4.0"
 	scopeName      = "github.com/laxity-dev/laxity/internal/demo"
+	exportEvery    = 200 * time.Millisecond
 )
 
 // service is what the sample services have in common: their own telemetry, their own listener, their own client.
@@ -53,7 +54,7 @@ func newService(name string, timing Timing, faults *Injector, spans *sink) *serv
 			attribute.Bool(SampleAttribute, true),
 		)),
 		sdktrace.WithSpanProcessor(spans),
-		sdktrace.WithBatcher(otlptrace.NewUnstarted(spans), sdktrace.WithMaxQueueSize(1<<15), sdktrace.WithBatchTimeout(time.Second)),
+		sdktrace.WithBatcher(otlptrace.NewUnstarted(spans), sdktrace.WithMaxQueueSize(1<<15), sdktrace.WithBatchTimeout(exportEvery)),
 	)
 	return &service{
 		name: name, timing: timing, faults: faults, provider: provider, tracer: provider.Tracer(scopeName),
