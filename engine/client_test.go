@@ -339,3 +339,40 @@ func TestClientSettingsEndWithTheirRequest(t *testing.T) {
 		}
 	}
 }
+
+// TestClientReadsWhatQueriesMakeUp reads types that no table has, each between two columns that show whether it ends where
+// it should.
+func TestClientReadsWhatQueriesMakeUp(t *testing.T) {
+	conn := open(t, shared(t).DSN("default"))
+	for _, expression := range []string{
+		"NULL", "[]", "[NULL]", "(1, 'a', [NULL])", "toIntervalDay(1)", "toDecimal128('1.5', 10)", "CAST((1, 2) AS Point)", "toIPv4('1.2.3.4')",
+		"toInt256(1)", "toBFloat16(1)", "map('a', map('b', 1))", "[('a', 1)]", "toLowCardinality(toFixedString('ab', 2))", "toTime64(1, 3)",
+		"toDateTime('2026-01-01 00:00:00', 'Europe/Berlin')", `CAST('{"a": 1}' AS JSON)`, "CAST(1 AS Variant(String, UInt8))", "CAST(1 AS Dynamic)",
+		"CAST('a' AS Nullable(Enum8('a' = 1)))", "emptyArrayString()", "arrayMap(x -> toLowCardinality(toString(x)), range(number))",
+	} {
+		rows, err := conn.Query(t.Context(), "SELECT number, "+expression+" AS v, 'end' AS mark FROM numbers(3)")
+		if err != nil {
+			t.Errorf("%s: %v", expression, err)
+			continue
+		}
+		if names := rows.Columns(); len(names) != 3 || names[2] != "mark" {
+			t.Errorf("%s: columns %v", expression, names)
+		}
+		n := 0
+		for rows.Next() {
+			n++
+		}
+		if err := rows.Err(); err != nil || n != 3 {
+			t.Errorf("%s: %d rows, %v", expression, n, err)
+		}
+		rows.Close()
+	}
+	err := conn.Exec(t.Context(), "SELECT sumState(1) FORMAT Null")
+	if err != nil {
+		t.Error(err)
+	}
+	var exception *clickhouse.Exception
+	if _, err := conn.Query(t.Context(), "SELECT sumState(1)"); !errors.As(err, &exception) || exception.Code != 48 {
+		t.Errorf("a type that the client cannot read: %v", err)
+	}
+}

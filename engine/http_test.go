@@ -214,6 +214,12 @@ func TestHTTPInserts(t *testing.T) {
 		{name: "gzip statement", body: zipped("INSERT INTO t VALUES (1, 'x')"), headers: []string{"Content-Encoding", "gzip"}, want: "1\tx\n"},
 		{name: "blocks", query: q("INSERT INTO t FORMAT CSV", "decompress", "1"), body: blocks("1,x\n"), want: "1\tx\n"},
 		{name: "no rows", query: q("INSERT INTO t FORMAT CSV"), want: ""},
+		{name: "no rows in the body", body: "INSERT INTO t FORMAT CSV", want: ""},
+		{name: "no values in the body", body: "INSERT INTO t VALUES", want: ""},
+		{name: "no format", query: q("INSERT INTO t"), body: "(1, 'x')", want: "1\tx\n"},
+		{name: "with before insert", query: q("WITH 1 AS x INSERT INTO t SELECT x, 'y'"), want: "1\ty\n"},
+		{name: "with before select", query: q("INSERT INTO t WITH 1 AS x SELECT x, 'y'"), want: "1\ty\n"},
+		{name: "standard input", query: q("INSERT INTO t SELECT * FROM file('/dev/stdin', 'CSV', 'n UInt8, s String')"), want: ""},
 		{name: "rows by async insert", query: q("INSERT INTO t FORMAT CSV", "async_insert", "1", "wait_for_async_insert", "1"), body: "1,x\n", want: "1\tx\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -270,6 +276,7 @@ func TestHTTPRefuses(t *testing.T) {
 		{name: "unknown format", query: q("SELECT 1 FORMAT Nosuch"), code: "73"},
 		{name: "unknown default format", query: q("SELECT 1", "default_format", "Nosuch"), code: "73"},
 		{name: "outfile", query: q("SELECT 1 INTO OUTFILE '/dev/null'"), code: "48"},
+		{name: "input", query: q("INSERT INTO t SELECT n * 2 FROM input('n UInt64') FORMAT CSV", "database", db), body: "1\n2\n", code: "48"},
 		{name: "infile", query: q("INSERT INTO t FROM INFILE '/etc/passwd' FORMAT CSV", "database", db), code: "48"},
 		{name: "unknown encoding", query: q("SELECT 1"), headers: []string{"Content-Encoding", "rot13"}, code: "48"},
 		{name: "garbage as gzip", query: q("INSERT INTO t FORMAT CSV", "database", db), body: "garbage", headers: []string{"Content-Encoding", "gzip"}, code: "271"},

@@ -64,7 +64,7 @@ func (r *reply) prepare(q *query, maxHeld int64) error {
 		r.encoding = ""
 	}
 	if q.format == "Native" && q.revision > 0 {
-		r.sink = &nativeWriter{w: r.sink, revision: q.revision}
+		r.sink = newNativeWriter(r.sink, q.revision)
 	}
 	return nil
 }

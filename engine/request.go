@@ -79,6 +79,9 @@ func (e *Engine) readQuery(r *http.Request) (*query, error) {
 	if q.verb == "" {
 		return q, exception(chdb.CodeSyntax, "SYNTAX_ERROR", "Empty query")
 	}
+	if q.input && q.verb == "INSERT" {
+		return q, exception(chdb.CodeNotImplemented, "NOT_IMPLEMENTED", "The function input() is not supported by the embedded engine: insert the rows into a table first")
+	}
 	if q.outfile {
 		return q, exception(chdb.CodeNotImplemented, "NOT_IMPLEMENTED", "INTO OUTFILE and FROM INFILE are for a client; the server has no files of yours")
 	}
@@ -173,6 +176,9 @@ func (e *Engine) readBody(r *http.Request, values url.Values, q *query) error {
 	}
 	if n > 0 {
 		q.statement = parseStatement(text.String())
+	}
+	if q.awaitsData() {
+		return e.spool(http.NoBody, q)
 	}
 	return nil
 }

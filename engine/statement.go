@@ -16,7 +16,9 @@ type statement struct {
 	// For an INSERT whose data come after the statement (VALUES or FORMAT): where the data start, and where a clause that
 	// names their source has to go. Both -1 for any other.
 	dataAt, sourceAt int
-	values           bool // VALUES without FORMAT
+	values           bool // ends in VALUES
+	bare             bool // ends in neither VALUES nor FORMAT
+	input            bool // reads its data by the function input()
 }
 
 // streamable are verbs whose results come in blocks.
@@ -33,6 +35,15 @@ func parseStatement(text string) statement {
 	for {
 		t := lex.next()
 		if t.kind == tokenEnd {
+			if inserted { // neither VALUES nor FORMAT nor SELECT: the data are Values
+				s.bare, s.dataAt = true, len(text)
+				if prev.is(";") {
+					s.dataAt = prev.start
+				}
+				if s.sourceAt < 0 {
+					s.sourceAt = s.dataAt
+				}
+			}
 			return s
 		}
 		if s.many = prev.is(";"); s.many {
@@ -44,6 +55,9 @@ func parseStatement(text string) statement {
 				inserted = lex.skipInsertTarget()
 				continue
 			}
+		}
+		if t.is("(") && prev.word("input") {
+			s.input = true
 		}
 		switch {
 		case t.is("("), t.is("["), t.is("{"):
@@ -94,7 +108,10 @@ func (s *statement) fromFile(path string) string {
 	quoted := strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(path)
 	tail := s.text[s.sourceAt:s.dataAt]
 	if s.values {
-		tail = strings.TrimSpace(tail[:len(tail)-len("VALUES")]) + " FORMAT Values"
+		tail = tail[:len(tail)-len("VALUES")]
+	}
+	if s.values || s.bare {
+		tail = strings.TrimSpace(tail) + " FORMAT Values"
 	}
 	return s.text[:s.sourceAt] + " FROM INFILE '" + quoted + "' COMPRESSION 'none' " + tail
 }

@@ -11,6 +11,7 @@ import (
 	_ "embed"
 
 	"github.com/ebitengine/purego"
+	"golang.org/x/sys/unix"
 )
 
 // libraryPins is what install.sh installs: "version X", then one digest for each platform known.
@@ -121,6 +122,9 @@ func open(path string, s *symbols) error {
 	if err := useUTC(); err != nil {
 		return err
 	}
+	if err := closeStdin(); err != nil {
+		return err
+	}
 	// Its handlers would turn a nil dereference in Go into a silent hang.
 	s.setSignalHandlersEnabled(0)
 	return nil
@@ -136,5 +140,18 @@ func useUTC() error {
 	var setenv func(name, value string, overwrite int32) int32
 	purego.RegisterFunc(&setenv, address)
 	setenv("TZ", "UTC", 1)
+	return nil
+}
+
+// closeStdin puts nothing in the place of the standard input: a statement can make the library read it, without an end.
+func closeStdin() error {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return fmt.Errorf("standard input of the engine: %w", err)
+	}
+	defer null.Close()
+	if err := unix.Dup2(int(null.Fd()), 0); err != nil {
+		return fmt.Errorf("standard input of the engine: %w", err)
+	}
 	return nil
 }

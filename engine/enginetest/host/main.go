@@ -37,6 +37,10 @@ func run() error {
 		return nil
 	})
 	flag.Parse()
+	parent, err := syscall.Dup(0) // the engine takes the standard input away
+	if err != nil {
+		return err
+	}
 	e, err := engine.Open(config)
 	if err != nil {
 		return err
@@ -49,7 +53,7 @@ func run() error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
+		_, _ = io.Copy(io.Discard, os.NewFile(uintptr(parent), "parent"))
 		cancel()
 	}()
 	return e.Serve(ctx)
