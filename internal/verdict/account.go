@@ -257,7 +257,7 @@ func (l *ledger) add(line Line, i int32, at int64) *Line {
 	if l.a.hasBudget {
 		line.Balance = seconds(l.balance)
 	}
-	line.Inferred = line.Inferred || n.Attrs.String(budgetattr.InferredKey) == "true" && line.Kind == LineHop
+	line.Inferred = line.Inferred || line.Kind == LineHop && (n.adopted || n.Attrs.String(budgetattr.InferredKey) == "true")
 	l.lines = append(l.lines, line)
 	return &l.lines[len(l.lines)-1]
 }

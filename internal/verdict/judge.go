@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -207,7 +208,7 @@ func (s *Statement) addTotals(q *inquiry, inside func(int32) bool) {
 			if unit == "" {
 				unit = "unit"
 			}
-			s.Costs[unit] += cost
+			s.Costs[unit] = max(-math.MaxFloat64, min(s.Costs[unit]+cost, math.MaxFloat64))
 		}
 	}
 }

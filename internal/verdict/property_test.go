@@ -215,7 +215,9 @@ func FuzzJudge(f *testing.F) {
 	f.Add([]byte("\x01\x00\x02\x01\x02\x03"), int64(0), int64(1e9), 1.0, -1.0)
 	f.Add([]byte("\x01\x01\x02\x02\x02\x01\x03\x02"), int64(-1), int64(1<<62), 1e300, 3e9)
 	f.Fuzz(func(t *testing.T, shape []byte, start, end int64, received, other float64) {
-		checkInvariant(t, Judge(shapeTrace(shape, start, end, received, other), Options{}))
+		s := Judge(shapeTrace(shape, start, end, received, other), Options{})
+		checkInvariant(t, s)
+		encode(t, s)
 	})
 }
 

@@ -33,6 +33,8 @@ type node struct {
 	placed int64
 	// missing: the parent it names is not here, or the names of parents run in a circle.
 	missing bool
+	// adopted: put below the one entry of its process that was at work when it began, for want of its own parent.
+	adopted bool
 	// entry: an account of its own. call: its length is a caller's wait. hop: charged as a whole in the account above it.
 	entry, call, hop bool
 	// async: its parent does not wait for it, by the kinds, by a link, or as declared.
@@ -63,6 +65,7 @@ func newTree(spans []span.Span, opts Options) *tree {
 	t.opts.Thresholds = opts.Thresholds.withDefaults()
 	t.collect(spans)
 	t.resolveParents()
+	t.adopt()
 	t.cutCircles()
 	t.listKids()
 	t.assignRoles()
@@ -230,6 +233,44 @@ func (t *tree) choose(index map[span.ID]int32, id span.ID, self int32, accept fu
 	return none
 }
 
+// adopt gives local spans whose parent is not here the one entry of their process that was at work when they began. Where
+// only hops are kept, the spans between an entry and its calls are missing. Two entries at work at once decide nothing.
+func (t *tree) adopt() {
+	type moment struct {
+		clock, node int32
+		at          int64
+		kind        int8 // 0 an entry begins, 1 a local span begins, 2 an entry has ended
+	}
+	var moments []moment
+	for i := range t.nodes {
+		n := &t.nodes[i]
+		switch {
+		case n.clock == 0:
+		case n.Kind == span.KindServer || n.Kind == span.KindConsumer:
+			moments = append(moments, moment{n.clock, int32(i), n.start, 0}, moment{n.clock, int32(i), n.end(), 2})
+		case n.missing:
+			moments = append(moments, moment{n.clock, int32(i), n.start, 1})
+		}
+	}
+	slices.SortFunc(moments, func(a, b moment) int {
+		return cmp.Or(cmp.Compare(a.clock, b.clock), cmp.Compare(a.at, b.at), cmp.Compare(a.kind, b.kind), cmp.Compare(a.node, b.node))
+	})
+	atWork, sum, clock := 0, int64(0), int32(0)
+	for _, m := range moments {
+		if m.clock != clock {
+			atWork, sum, clock = 0, 0, m.clock
+		}
+		switch {
+		case m.kind == 0:
+			atWork, sum = atWork+1, sum+int64(m.node)
+		case m.kind == 2:
+			atWork, sum = atWork-1, sum-int64(m.node)
+		case atWork == 1: // then the sum is the one at work
+			t.nodes[m.node].parent, t.nodes[m.node].adopted = int32(sum), true
+		}
+	}
+}
+
 // cutCircles makes the longest span of each circle of parents a root.
 func (t *tree) cutCircles() {
 	state := make([]int32, len(t.nodes)) // 0 unseen, else the walk that saw it
@@ -249,7 +290,7 @@ func (t *tree) cutCircles() {
 				top = c
 			}
 		}
-		t.nodes[top].parent, t.nodes[top].missing = none, true
+		t.nodes[top].parent, t.nodes[top].missing, t.nodes[top].adopted = none, true, false
 	}
 }
 
