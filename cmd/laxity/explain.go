@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/laxity-dev/laxity/internal/classify"
 	"github.com/laxity-dev/laxity/internal/render"
@@ -72,12 +73,17 @@ func explain(out, notes io.Writer, path, id string, flags explainFlags) error {
 			return &usageError{fmt.Errorf("explain reads one file, and %s is another; the second argument is the id of a trace", id)}
 		}
 	}
-	file, err := tracefile.ReadFile(path, tracefile.Options{Columns: columns})
+	var spans []span.Span
+	summary, err := withFile(path, func(in io.Reader) (*tracefile.Summary, error) {
+		return tracefile.Read(in, tracefile.Options{Columns: columns}, func(batch []*tracepb.ResourceSpans) error {
+			spans = append(spans, tracefile.Spans(batch)...)
+			return nil
+		})
+	})
 	if err != nil {
 		return fileError(path, err)
 	}
-	noteRefusals(notes, path, &file.Summary)
-	spans := tracefile.Spans(file.Resources)
+	noteRefusals(notes, path, summary)
 	for i := range spans {
 		classify.Annotate(&spans[i], config)
 	}
