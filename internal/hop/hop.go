@@ -80,7 +80,7 @@ func FromSpan(s *span.Span) (row Row, dropped int) {
 		Service: clean(s.Service, maxText), Name: clean(s.Name, maxText),
 		Kind: s.Kind, Status: s.Status, StatusMessage: clean(s.StatusMessage, maxText),
 		Start: s.Start, Duration: s.End - s.Start, Weight: Weight(s.TraceState),
-		Peer:           clean(peer(s), maxText),
+		Peer:           clean(verdict.PeerOf(s), maxText),
 		Instance:       clean(s.Resource.String("service.instance.id"), maxText),
 		Host:           clean(cmp.Or(s.Resource.String("host.name"), s.Resource.String("host.id")), maxText),
 		ServiceVersion: clean(s.Resource.String("service.version"), maxCode),
@@ -169,19 +169,6 @@ func put(attrs span.Attributes, key, value string) {
 	if value != "" {
 		attrs[key] = value
 	}
-}
-
-// peer names whom a span calls. The addresses on a server's span are its own.
-func peer(s *span.Span) string {
-	if s.Kind == span.KindServer {
-		return s.Attrs.String("peer.service")
-	}
-	for _, key := range []string{"peer.service", "server.address", "net.peer.name", "messaging.destination.name", "db.system.name", "db.system"} {
-		if v := s.Attrs.String(key); v != "" {
-			return v
-		}
-	}
-	return ""
 }
 
 // Weight returns how many spans a sampled one stands for, from the OpenTelemetry entry of its trace state (ot=th:…); 1 where

@@ -31,10 +31,14 @@ func StageOf(s *span.Span) string {
 	return s.Name
 }
 
-// PeerOf names what a span calls as far as the span itself tells: peer.service, else server.address or its older name.
-// Where the called side left a span, that span's service is the better name.
+// PeerOf names what a span calls as far as the span itself tells: peer.service, else the address, queue or kind of database
+// it called. The addresses on a server's span are its own. Where the called side left a span, that span's service is the
+// better name.
 func PeerOf(s *span.Span) string {
-	for _, key := range [...]string{"peer.service", "server.address", "net.peer.name"} {
+	if s.Kind == span.KindServer {
+		return s.Attrs.String("peer.service")
+	}
+	for _, key := range [...]string{"peer.service", "server.address", "net.peer.name", "messaging.destination.name", "db.system.name", "db.system"} {
 		if peer := s.Attrs.String(key); peer != "" {
 			return peer
 		}
