@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -113,5 +115,22 @@ func TestExplainOnEntry(t *testing.T) {
 func TestExplainNoFile(t *testing.T) {
 	if _, _, err := explainTest(t, "nothing.json", "", explainFlags{}); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A list in the settings file is a flag given several times.
+func TestExplainTakesSettings(t *testing.T) {
+	file, err := filepath.Abs(samplePath("zipkin-shapes/yelp.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("laxity.yaml", []byte("budget-from: [other=s, request_budget=ms]\nknown-limit: [spectre=5ms]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := command(t, "explain", file, "-o", "json")
+	var s verdict.Statement
+	if jsonErr := json.Unmarshal([]byte(out), &s); err != nil || jsonErr != nil || s.Budget == nil {
+		t.Fatalf("%v %v\n%s", err, jsonErr, out)
 	}
 }
