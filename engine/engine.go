@@ -2,7 +2,7 @@
 // a ClickHouse server can talk to it.
 //
 // A request gets a connection of its own, so neither settings nor temporary tables outlive it. What the interface has and
-// this one has not: sessions, external tables, TLS, the native protocol.
+// this one has not: sessions, external tables, input(), TLS, the native protocol.
 package engine
 
 import (
