@@ -18,7 +18,7 @@ help: ## list the targets
 
 .PHONY: build
 build: web ## build bin/laxity with the page inside
-	$(GO) build -trimpath -o bin/laxity ./cmd/laxity
+	$(GO) build -o bin/laxity ./cmd/laxity
 
 .PHONY: run
 run: engine-lib build ## install, build and start everything with sample services; prints the URL
