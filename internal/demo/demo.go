@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 )
@@ -76,7 +77,7 @@ func (d *Demo) start(ctx context.Context, listen string) error {
 	newRetrieval(retrieval, rerank)
 	d.edge = newEdge(front, account, retrieval, model, validator)
 	d.control(front.mux)
-	for n, s := range d.services {
+	for n, s := range slices.Backward(d.services) { // nobody is called before they listen
 		address := "127.0.0.1:0"
 		if n == 0 {
 			address = listen

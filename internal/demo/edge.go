@@ -34,6 +34,7 @@ type edge struct {
 func newEdge(s *service, account, retrieval, model, validator *service) *edge {
 	e := &edge{service: s, account: account, retrieval: retrieval, model: model, validator: validator,
 		slots: make(chan struct{}, 256)}
+	s.calls(stageAccount, stageProfile, stageRetrieval, stageCollect, stageGenerate, stageValidate)
 	s.handle(routeAnswer, s.granted(budgetAnswer), e.answer)
 	s.handle(routeSearch, s.granted(budgetSearch), e.search)
 	s.handle(routeReport, s.granted(budgetReport), e.report)
@@ -96,7 +97,7 @@ func (e *edge) search(w http.ResponseWriter, r *http.Request) {
 func (e *edge) report(w http.ResponseWriter, r *http.Request) {
 	e.serve(w, r, func(ctx context.Context, q question) (reply, error) {
 		var found documents
-		err := e.callStage(ctx, stageCollect, e.retrieval, "/collect", q, &found)
+		err := e.call(ctx, stageCollect, e.retrieval, "/collect", q, &found)
 		return reply{Sources: found.Documents}, err
 	})
 }
@@ -130,19 +131,19 @@ func (e *edge) answer(w http.ResponseWriter, r *http.Request) {
 
 func (e *edge) lookUp(ctx context.Context, q question) (account, error) {
 	var row account
-	err := e.callStage(ctx, stageAccount, e.account, "/account", q, &row)
+	err := e.call(ctx, stageAccount, e.account, "/account", q, &row)
 	return row, err
 }
 
 func (e *edge) find(ctx context.Context, q question) (documents, error) {
 	var found documents
-	err := e.callStage(ctx, stageRetrieval, e.retrieval, "/search", q, &found)
+	err := e.call(ctx, stageRetrieval, e.retrieval, "/search", q, &found)
 	return found, err
 }
 
 func (e *edge) validate(ctx context.Context, q question, text string) error {
 	q.Text = text
-	return e.callStage(ctx, stageValidate, e.validator, "/validate", q, nil)
+	return e.call(ctx, stageValidate, e.validator, "/validate", q, nil)
 }
 
 // enter waits for a slot. A request that plays local_queue finds the only slot of its queue taken for most of its budget; the

@@ -41,20 +41,17 @@ func (s *service) handle(route string, policy budget.Policy, next http.HandlerFu
 	s.mux.Handle("POST "+route, carryRequest(granting(next)))
 }
 
-// clientFor returns the client that makes the calls of a stage.
-func (s *service) clientFor(st stage) *http.Client {
-	opts := []budget.HopOption{budget.WithCap(s.timing.limit(st.cap))}
-	if st.optional {
-		opts = append(opts, budget.WithOptional(), budget.WithRefusal(budgetattr.DecisionSkip))
+// calls declares the stages that the service calls: each has a client, whose transport makes its requests hops.
+func (s *service) calls(stages ...stage) {
+	for _, st := range stages {
+		opts := []budget.HopOption{budget.WithCap(s.timing.limit(st.cap))}
+		if st.optional {
+			opts = append(opts, budget.WithOptional(), budget.WithRefusal(budgetattr.DecisionSkip))
+		}
+		transport := budgethttp.NewTransport(tamper{s, s.idle}, budgethttp.WithPeer(st.peer), budgethttp.WithHop(opts...),
+			budgethttp.WithStage(func(*http.Request) string { return st.name }))
+		s.clients[st.name] = &http.Client{Transport: planTransport{transport}}
 	}
-	transport := budgethttp.NewTransport(tamper{s, s.idle}, budgethttp.WithPeer(st.peer), budgethttp.WithHop(opts...),
-		budgethttp.WithStage(func(*http.Request) string { return st.name }))
-	return &http.Client{Transport: planTransport{transport}}
-}
-
-// callStage makes one hop of the chain.
-func (s *service) callStage(ctx context.Context, st stage, to *service, path string, in, out any) error {
-	return s.call(ctx, s.clientFor(st), to, path, in, out)
 }
 
 // clientGone reports whether the caller of this service closed its connection.

@@ -107,7 +107,7 @@ func refused(err error) bool {
 }
 
 func (e *edge) streamOnce(ctx context.Context, q question) (string, error) {
-	resp, err := e.post(ctx, e.clientFor(stageGenerate), e.model, "/stream", q)
+	resp, err := e.post(ctx, stageGenerate, e.model, "/stream", q)
 	if err != nil {
 		return "", err
 	}

@@ -24,7 +24,7 @@ func (e *edge) askProfile(ctx context.Context, q question) *profileCall {
 	go func() {
 		defer close(p.arrived)
 		var row account
-		err := e.callStage(ctx, stageProfile, e.account, "/profile", q, &row)
+		err := e.call(ctx, stageProfile, e.account, "/profile", q, &row)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.late = err == nil && p.closed

@@ -22,6 +22,7 @@ type retrieval struct {
 
 func newRetrieval(s, rerank *service) {
 	r := &retrieval{s, rerank}
+	s.calls(stageRerank)
 	s.handle("/search", s.inherited(), r.search)
 	s.handle("/collect", s.inherited(), r.collect)
 }
@@ -38,7 +39,7 @@ func (s *retrieval) search(w http.ResponseWriter, r *http.Request) {
 	}
 	found := documents{Documents: []string{"handbook", "release notes", "tickets"}}
 	var ordered documents
-	err := s.callStage(ctx, stageRerank, s.rerank, "/order", found, &ordered)
+	err := s.call(ctx, stageRerank, s.rerank, "/order", found, &ordered)
 	switch {
 	case err == nil:
 		found.Documents = ordered.Documents

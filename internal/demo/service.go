@@ -16,7 +16,6 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/laxity-dev/laxity/sdk/budget"
 )
@@ -36,9 +35,9 @@ type service struct {
 	timing   Timing
 	faults   *Injector
 	provider *sdktrace.TracerProvider
-	tracer   trace.Tracer
 	mux      *http.ServeMux
 	server   *http.Server
+	clients  map[string]*http.Client // by stage
 	idle     *http.Transport
 	url      string
 	served   chan error
@@ -57,12 +56,12 @@ func newService(name string, timing Timing, faults *Injector, spans *sink) *serv
 		sdktrace.WithBatcher(otlptrace.NewUnstarted(spans), sdktrace.WithMaxQueueSize(1<<15), sdktrace.WithBatchTimeout(exportEvery)),
 	)
 	return &service{
-		name: name, timing: timing, faults: faults, provider: provider, tracer: provider.Tracer(scopeName),
+		name: name, timing: timing, faults: faults, provider: provider, clients: map[string]*http.Client{},
 		mux: http.NewServeMux(), idle: &http.Transport{MaxIdleConnsPerHost: 64}, served: make(chan error, 1),
 	}
 }
 
-// listen begins to serve; what was handled before stays the whole of what is served.
+// listen begins to serve the routes that were handed to handle.
 func (s *service) listen(address string) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -113,9 +112,9 @@ func (e *statusError) Is(target error) bool {
 // roundedDown is by how much a peer's time may be shorter than its caller's: what the wire rounds off, and some.
 const roundedDown = 2 * time.Millisecond
 
-// call posts in as JSON and reads the JSON answer into out, both of which may be nil.
-func (s *service) call(ctx context.Context, client *http.Client, to *service, path string, in, out any) error {
-	resp, err := s.post(ctx, client, to, path, in)
+// call makes one hop of the chain: it posts in as JSON and reads the JSON answer into out, which may be nil.
+func (s *service) call(ctx context.Context, st stage, to *service, path string, in, out any) error {
+	resp, err := s.post(ctx, st, to, path, in)
 	if err != nil {
 		return err
 	}
@@ -134,7 +133,7 @@ func (s *service) call(ctx context.Context, client *http.Client, to *service, pa
 }
 
 // post sends the request; the caller closes the body of an answer, which is always 200.
-func (s *service) post(ctx context.Context, client *http.Client, to *service, path string, in any) (*http.Response, error) {
+func (s *service) post(ctx context.Context, st stage, to *service, path string, in any) (*http.Response, error) {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return nil, fmt.Errorf("request to %s: %w", to.name, err)
@@ -144,7 +143,7 @@ func (s *service) post(ctx context.Context, client *http.Client, to *service, pa
 		return nil, fmt.Errorf("request to %s: %w", to.name, err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := client.Do(req)
+	resp, err := s.clients[st.name].Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", to.name, err)
 	}

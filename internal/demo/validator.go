@@ -10,6 +10,7 @@ type validator struct {
 
 func newValidator(s, account *service) {
 	v := &validator{s, account}
+	s.calls(stagePolicy)
 	s.handle("/validate", s.inherited(), v.validate)
 }
 
@@ -24,7 +25,7 @@ func (s *validator) validate(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var allowed account
-	if err := s.callStage(ctx, stagePolicy, s.account, "/policy", q, &allowed); err != nil {
+	if err := s.call(ctx, stagePolicy, s.account, "/policy", q, &allowed); err != nil {
 		fail(w, err)
 		return
 	}
