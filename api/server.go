@@ -131,6 +131,12 @@ func (s *Server) fail(c *gin.Context, err error) {
 			Detail: "the question needs more time or memory than one answer may take",
 			Advice: "ask for a shorter window or filter by service and route",
 		}).write(c)
+	case storage.IsBusy(err):
+		c.Header("Retry-After", "1")
+		(&problem{
+			Type: kind("busy"), Title: "Busy", Status: http.StatusServiceUnavailable,
+			Detail: "too many questions are being answered", Advice: "ask again in a moment",
+		}).write(c)
 	case storage.IsMissing(err):
 		(&problem{
 			Type: kind("no-schema"), Title: "No schema", Status: http.StatusServiceUnavailable,

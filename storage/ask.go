@@ -57,10 +57,17 @@ func IsTooExpensive(err error) bool {
 	return errors.As(err, &exception) && tooExpensive[exception.Code]
 }
 
+// IsBusy reports whether the error says that too many other questions are being answered.
+func IsBusy(err error) bool {
+	const tooManyQueries = 202
+	var exception *clickhouse.Exception
+	return errors.Is(err, clickhouse.ErrAcquireConnTimeout) || errors.As(err, &exception) && exception.Code == tooManyQueries
+}
+
 // IsUnreachable reports whether the error says that the database could not be asked at all.
 func IsUnreachable(err error) bool {
 	var network *net.OpError
-	return errors.As(err, &network) || errors.Is(err, clickhouse.ErrAcquireConnTimeout)
+	return errors.As(err, &network)
 }
 
 // question wraps an error with what was asked.

@@ -1,0 +1,80 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/laxity-dev/laxity/engine/enginetest"
+)
+
+func skipRows(driver.Rows) error { return nil }
+
+// What costs too much fails with an error that says so, and the engine answers the next question.
+func TestGuards(t *testing.T) {
+	engine := enginetest.Start(t)
+	db, err := Open(Config{DSN: engine.DSN("default"), MaxExecutionTime: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	for name, sql := range map[string]string{
+		"time":   "SELECT sum(sipHash64(number)) FROM numbers(100000000000) SETTINGS max_rows_to_read = 0",
+		"memory": "SELECT length(groupArray(number)) FROM numbers(1000000000)",
+		"rows":   "SELECT count() FROM numbers(3000000000) WHERE NOT ignore(number)",
+	} {
+		start := time.Now()
+		if err := db.ask(t.Context(), sql, skipRows, nil); !IsTooExpensive(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if took := time.Since(start); took > 15*time.Second {
+			t.Errorf("%s: ended after %s", name, took)
+		}
+		if _, err := db.Engine(t.Context()); err != nil {
+			t.Errorf("the question after %s: %v", name, err)
+		}
+	}
+}
+
+// A caller that leaves ends its question in the engine, long before any limit.
+func TestACallerThatLeavesEndsItsQuestion(t *testing.T) {
+	engine := enginetest.Start(t)
+	db, err := Open(Config{DSN: engine.DSN("default"), MaxExecutionTime: 10 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- db.ask(ctx, "SELECT sum(sipHash64(number)) FROM numbers(1000000000000) SETTINGS max_rows_to_read = 0", skipRows, nil)
+	}()
+	waitFor(t, "the question runs", func() bool { return running(t, engine) == "1" })
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the caller sees %v", err)
+	}
+	waitFor(t, "the question has ended in the engine", func() bool { return running(t, engine) == "0" })
+}
+
+func running(t *testing.T, engine *enginetest.Engine) string {
+	t.Helper()
+	count, err := engine.Query("SELECT count() FROM system.processes WHERE query LIKE '%sipHash64(number)%' AND query NOT LIKE '%system.processes%'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(count)
+}
+
+func waitFor(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 20 s: %s", what)
+		}
+	}
+}
