@@ -48,7 +48,8 @@ func parseInstant(text string, now time.Time) (time.Time, error) {
 		if err != nil {
 			return time.Time{}, fmt.Errorf("%q is no instant: %w", text, err)
 		}
-		return now.Add(-back), nil
+		// Nothing is kept from before 1970.
+		return time.Unix(0, max(now.Add(-back).UnixNano(), 0)).UTC(), nil
 	}
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {

@@ -32,7 +32,7 @@ WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
     AND entry
     AND ({service:String} = '' OR service = {service:String})
     AND ({route:String} = '' OR route = {route:String})
-    AND (empty({keys:Array(UInt64)}) OR has({keys:Array(UInt64)}, cityHash64(service, route)))
+    AND (empty({keys:Array(UInt64)}) OR cityHash64(service, route) IN ({keys:Array(UInt64)}))
 GROUP BY service, route
 ORDER BY
     multiIf(margins > 0, 1, ended > 0, 0, 2),

@@ -29,7 +29,7 @@ WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
     AND entry
     AND ({service:String} = '' OR service = {service:String})
     AND ({route:String} = '' OR route = {route:String})
-    AND has({keys:Array(UInt64)}, cityHash64(service, route))
+    AND cityHash64(service, route) IN ({keys:Array(UInt64)})
 GROUP BY key, at
 ORDER BY key, at
 LIMIT {limit:UInt32}
