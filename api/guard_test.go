@@ -194,7 +194,7 @@ func TestBadQuestionsAreExplained(t *testing.T) {
 		"/api/v1/traces?cursor=abc":                           "cursor",
 		"/api/v1/traces?from=yesterday":                       "from",
 		"/api/v1/traces?from=now&to=now-1h":                   "from",
-		"/api/v1/traces?from=now-99999d":                       "from",
+		"/api/v1/traces?from=now-99999d":                      "from",
 		"/api/v1/traces?to=2500-01-01T00:00:00Z":              "to",
 		"/api/v1/traces/xyz":                                  "id",
 		"/api/v1/traces/00000000000000000000000000000000":     "id",

@@ -26,12 +26,12 @@ describe("a late statement", () => {
   it("knows its deadline", () => expect(deadlineOf(statement)).toBe(1));
 
   it("leads from a span to its lines", () => {
-    expect(linesBySpan(statement).get("3333333333333333")?.map((line) => line.n)).toEqual([5]);
+    expect(linesBySpan(statement).get("0100000000000004")?.map((line) => line.n)).toEqual([5]);
   });
 
   it("puts the first violation first", () => {
-    expect(groupFindings(statement).map((group) => [group.rule, group.first])).toEqual([["orphan_work", true], ["late", false]]);
-    expect(violationSpans(statement)).toEqual(["4444444444444444", "00f067aa0ba902b7"]);
+    expect(groupFindings(statement).map((group) => [group.rule, group.first])).toEqual([["orphan_work", true], ["late", false], ["missing_budget", false]]);
+    expect(violationSpans(statement)).toEqual(["0100000000000005", "0100000000000001"]);
   });
 
   it("says so in a sentence", () => {
