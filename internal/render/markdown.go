@@ -63,7 +63,7 @@ func facts(b *bytes.Buffer, s *verdict.Statement) {
 		fact("first violation", "`"+string(s.FirstViolation)+"`")
 	}
 	if s.SpentIn != nil {
-		fact("most time in", fmt.Sprintf("%s %s (`%s`), %s", escape(s.SpentIn.Service), escape(s.SpentIn.Stage), s.SpentIn.SpanID, s.SpentIn.Amount.Human()))
+		fact("most time in", escape(placeText(s.SpentIn))+", "+s.SpentIn.Amount.Human())
 	}
 	if s.Orphan > 0 {
 		fact("work for nobody", s.Orphan.Human())

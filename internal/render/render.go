@@ -67,11 +67,18 @@ func (p *page) header(s *verdict.Statement) {
 	p.line("")
 	p.paragraph("", summary(s))
 	if s.SpentIn != nil && (s.SpentIn.SpanID != s.EntrySpanID) {
-		p.paragraph("", fmt.Sprintf("Most of the time, %s, went into %s %s (span %s).", s.SpentIn.Amount.Human(), s.SpentIn.Service, s.SpentIn.Stage, s.SpentIn.SpanID))
+		p.paragraph("", "Most of the time, "+s.SpentIn.Amount.Human()+", went into "+placeText(s.SpentIn)+".")
 	}
 	if !s.Complete {
 		p.paragraph("", "The trace is incomplete: spans name parents that are not here.")
 	}
+}
+
+func placeText(p *verdict.Place) string {
+	if p.Calls > 1 {
+		return fmt.Sprintf("%d calls of %s %s (the longest is span %s)", p.Calls, p.Service, p.Stage, p.SpanID)
+	}
+	return fmt.Sprintf("%s %s (span %s)", p.Service, p.Stage, p.SpanID)
 }
 
 // summary says the verdict in one sentence or two.

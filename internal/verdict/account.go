@@ -241,6 +241,8 @@ type ledger struct {
 	balance int64
 	reserve int64
 	cleanup int64
+	// early is what the sdk's clock had run before the span began, to be charged with the first own work.
+	early int64
 	// backoffs is the back-off already charged, by stage, because it is recorded accumulated.
 	backoffs map[string]int64
 }
@@ -284,7 +286,9 @@ func (l *ledger) open(n *node) {
 		line.Evidence = EvidenceSameClock
 	}
 	line.Text = openingText(n, l.a)
-	if l.a.before > 0 {
+	if first := l.a.path.segments; l.a.before < 1e6 && len(first) > 0 && !first[0].hop && first[0].sure && first[0].from == n.start {
+		l.early = l.a.before // too little for a line of its own
+	} else if l.a.before > 0 {
 		l.debit(Line{Kind: LineOwnWork, Evidence: EvidenceMeasured, Text: "spent before the span began"}, l.a.node, n.start, l.a.before)
 	}
 }
@@ -332,7 +336,9 @@ func (l *ledger) segment(segments []segment, i int) {
 	if i+1 == len(segments) {
 		clean = min(l.cleanup, amount)
 	}
-	if own := amount - backoff - clean; own > 0 {
+	own := amount - backoff - clean + l.early
+	l.early = 0
+	if own > 0 {
 		l.debit(Line{Kind: LineOwnWork, Evidence: evidence}, s.node, s.from, own)
 	}
 	if backoff > 0 {

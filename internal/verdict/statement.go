@@ -52,13 +52,15 @@ type Budget struct {
 	Inferred bool `json:"inferred"`
 }
 
-// Place names a span for a reader.
+// Place names the span in which time was spent. Amount is that time; it may cover several calls of the same stage and peer, of
+// which the span is the longest.
 type Place struct {
 	SpanID   string       `json:"span_id"`
 	Service  string       `json:"service"`
 	Stage    string       `json:"stage"`
 	Duration span.Seconds `json:"duration_s"`
 	Amount   span.Seconds `json:"amount_s"`
+	Calls    int          `json:"calls"`
 }
 
 // Line is one line of a statement. Debits lower the balance by Amount; memos leave it; lines outside are never part of it.

@@ -199,7 +199,11 @@ func exhaustedText(t *tree, i int32) string {
 }
 
 func spentInText(t *tree, p place) string {
-	return fmt.Sprintf("; %s of it went into %s (span %s)", human(p.amount), who(&t.nodes[p.node]), t.nodes[p.node].ID)
+	n := &t.nodes[p.node]
+	if p.calls > 1 {
+		return fmt.Sprintf("; %s of it went into %d calls of %s (the longest is span %s)", human(p.amount), p.calls, who(n), n.ID)
+	}
+	return fmt.Sprintf("; %s of it went into %s (span %s)", human(p.amount), who(n), n.ID)
 }
 
 func expiredText(t *tree, i int32) string {

@@ -117,10 +117,18 @@ func (p *path) charge(s segment) {
 	p.segments = append(p.segments, s)
 }
 
-// step is where most of an account's time went: into one of its hops, or nowhere further.
+// step is where most of an account's time went: into its hops of one stage and peer, or nowhere further.
 type step struct {
-	next   int32 // the account or hop below, none if it stays here
-	amount int64 // own work of the account, or what was charged for the hop
+	next   int32 // the longest of the hops, none if the time stays here
+	amount int64 // own work of the account, or what was charged for the hops
+	calls  int
+}
+
+// place is a span and how much time stayed in it, or in so many calls of its kind.
+type place struct {
+	node   int32
+	amount int64
+	calls  int
 }
 
 // spentIn follows the largest part of an account downwards until it stays in one place. The amount is no more than what
@@ -128,7 +136,7 @@ type step struct {
 func (t *tree) spentIn(account int32, memo map[int32]place) place {
 	type link struct {
 		account int32
-		step    step
+		amount  int64
 	}
 	var chain []link
 	var found place
@@ -138,49 +146,63 @@ func (t *tree) spentIn(account int32, memo map[int32]place) place {
 			break
 		}
 		s := t.largest(at)
-		chain = append(chain, link{at, s})
+		chain = append(chain, link{at, s.amount})
 		if s.next == none {
-			found = place{at, s.amount}
+			found = place{at, s.amount, 1}
 			break
 		}
 		below := s.next
 		if callee := t.callee(below); callee != none {
 			below = callee
 		}
-		if !t.nodes[below].entry {
-			found = place{below, s.amount}
+		if s.calls > 1 || !t.nodes[below].entry {
+			found = place{below, s.amount, s.calls}
 			break
 		}
 		at = below
 	}
 	for _, l := range slices.Backward(chain) {
-		found.amount = min(found.amount, l.step.amount)
+		found.amount = min(found.amount, l.amount)
 		memo[l.account] = found
 	}
 	return found
 }
 
-// place is a span and how much time stayed in it.
-type place struct {
-	node   int32
-	amount int64
-}
-
 func (t *tree) largest(account int32) step {
+	type kind struct{ stage, peer string }
 	n := &t.nodes[account]
-	own, best := int64(0), step{next: none}
+	own, most := int64(0), step{next: none}
+	groups := map[kind]*step{}
+	longest := map[kind]int64{}
 	for _, s := range t.walk(account, n.start, n.end()).segments {
-		switch {
-		case !s.hop:
+		if !s.hop {
 			own += s.length()
-		case s.length() > best.amount:
-			best = step{s.node, s.length()}
+			continue
+		}
+		k := kind{StageOf(t.nodes[s.node].Span), t.peer(s.node)}
+		g := groups[k]
+		if g == nil {
+			g = &step{next: s.node}
+			groups[k] = g
+		}
+		g.amount, g.calls = g.amount+s.length(), g.calls+1
+		if s.length() > longest[k] {
+			longest[k], g.next = s.length(), s.node
 		}
 	}
-	if own >= best.amount {
-		return step{none, own}
+	for k, g := range groups {
+		// A call whose called side left no span may not tell its peer; it joins those of its stage that do.
+		if lone := groups[kind{stage: k.stage}]; lone != nil && lone != g && len(groups) > 1 {
+			g.amount, g.calls = g.amount+lone.amount, g.calls+lone.calls
+		}
+		if g.amount > most.amount || g.amount == most.amount && g.next < most.next {
+			most = *g
+		}
 	}
-	return best
+	if own >= most.amount {
+		return step{none, own, 1}
+	}
+	return most
 }
 
 // callee is the span of the called side of a call, the longest if there are several, none if it left no span.
