@@ -148,8 +148,11 @@ func (s *Server) dataCheck(ctx context.Context, answer *healthAnswer) healthChec
 	}
 	newest := instant(*kept.Newest)
 	answer.Data.NewestAt = &newest
+	if kept.Ingested == nil {
+		return healthCheck{"data", checkWarn, "no span has arrived for a day", send}
+	}
 	if age := s.config.Now().Sub(*kept.Ingested); age > staleAfter {
-		return healthCheck{"data", checkWarn, "the last span arrived " + age.Round(time.Minute).String() + " ago", send}
+		return healthCheck{"data", checkWarn, fmt.Sprintf("the last span arrived %d minutes ago", int(age.Minutes())), send}
 	}
 	return healthCheck{Name: "data", Status: checkOK, Text: fmt.Sprintf("%d hops and %d raw spans are kept", kept.Hops, kept.Spans)}
 }

@@ -56,8 +56,10 @@ func (db *DB) Schema(ctx context.Context) (Schema, error) {
 type Kept struct {
 	// Hops counts rows; one that was written twice counts twice until the engine merges it.
 	Hops, Spans uint64
-	// Newest is the start of the newest hop, Ingested when the last one was written; nil without hops.
-	Newest, Ingested *time.Time
+	// Newest is the start of the newest hop; nil without hops.
+	Newest *time.Time
+	// Ingested is when the last hop was written; nil if none was within a day.
+	Ingested *time.Time
 }
 
 //go:embed queries/kept.sql
@@ -72,8 +74,12 @@ func (db *DB) Kept(ctx context.Context) (Kept, error) {
 			return err
 		}
 		if answer.Hops > 0 {
-			start, written := time.Unix(0, newest).UTC(), time.UnixMilli(ingested).UTC()
-			answer.Newest, answer.Ingested = &start, &written
+			start := time.Unix(0, newest).UTC()
+			answer.Newest = &start
+		}
+		if ingested > 0 {
+			written := time.UnixMilli(ingested).UTC()
+			answer.Ingested = &written
 		}
 		return nil
 	}, nil)

@@ -194,7 +194,7 @@ export interface components {
         };
         /**
          * Format: date-time
-         * @description spans ingested before this instant are judged and final; null while everything is judged on read
+         * @description everything that was ingested before this instant is in the answer
          */
         Watermark: string | null;
         /** @description cursor of the following page */
