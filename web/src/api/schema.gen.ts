@@ -326,13 +326,14 @@ export interface components {
             lines: components["schemas"]["Line"][];
             findings: components["schemas"]["Finding"][];
         };
-        /** @description the span in which most of the time went */
+        /** @description the span in which most of the time went; with several calls of its stage and peer, the longest of them */
         Place: {
             span_id: string;
             service: string;
             stage: string;
             duration_s: number;
             amount_s: number;
+            calls: number;
         } | null;
         Line: {
             n: number;
