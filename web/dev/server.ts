@@ -4,7 +4,7 @@ import type { Plugin } from "vite";
 import { wideStatement, wideTrace, wideTraceID } from "./wide.ts";
 
 const golden = new URL("../../api/testdata/", import.meta.url);
-const goldenTraceID = "4bf92f3577b34da6a3ce929d0e0e4736";
+const goldenTraceID = (JSON.parse(file("trace.json")) as { trace_id: string }).trace_id;
 
 interface Answer {
   status: number;

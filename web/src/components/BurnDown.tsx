@@ -26,6 +26,7 @@ export function BurnDown({ charges, origin, range, opening, closing, colourOf, s
   const span = Math.max(top - bottom, 1e-9);
   const y = (balance: number | null) => ((top - (balance ?? top)) / span) * (height - 4) + 2;
   const zero = opening === null ? height - 2 : y(0);
+  const band = opening === null ? height * 0.62 : null;
   const points = charges.flatMap((charge) => [[charge.from, charge.before], [charge.to, charge.after]] as const);
   const path = points.map(([at, balance], i) => `${i === 0 ? "M" : "L"}${x(at)} ${y(balance)}`).join("");
   return (
@@ -34,7 +35,7 @@ export function BurnDown({ charges, origin, range, opening, closing, colourOf, s
         {charges.map((charge) => (
           <path
             key={charge.line.n} className={`slice${charge.line.n === selectedLine ? " current" : ""}`} fill={colourOf(charge.line.peer || charge.line.service || "")}
-            d={`M${x(charge.from)} ${zero}L${x(charge.from)} ${y(charge.before)}L${x(charge.to)} ${y(charge.after)}L${x(charge.to)} ${zero}Z`}
+            d={`M${x(charge.from)} ${zero}L${x(charge.from)} ${band ?? y(charge.before)}L${x(charge.to)} ${band ?? y(charge.after)}L${x(charge.to)} ${zero}Z`}
           />
         ))}
         {opening !== null && <line className="zero" x1={x(0)} x2="1000" y1={zero} y2={zero} vectorEffect="non-scaling-stroke" />}

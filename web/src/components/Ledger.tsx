@@ -31,13 +31,13 @@ export function Ledger({ account, opening, colourOf, selected, select, showSpan 
     if (index >= 0) list.scrollToIndex(index, { align: "auto" });
   }, [index, list]);
   return (
-    <div className="pane-scroll ledger" ref={scroll} role="table" aria-label="Statement of account" aria-rowcount={rows.length + 1} tabIndex={0}>
+    <div className={`pane-scroll ledger${opening === null ? " no-balance" : ""}`} ref={scroll} role="table" aria-label="Statement of account" aria-rowcount={rows.length + 1} tabIndex={0}>
       <div role="rowgroup" className="ledger-head-group" style={{ display: "contents" }}>
         <div className="ledger-head" role="row" aria-rowindex={1}>
           <span role="columnheader" className="num">At</span>
           <span role="columnheader">What</span>
           <span role="columnheader" className="num">Amount, {scale.unit}</span>
-          <span role="columnheader" className="num">{opening === null ? "" : `Balance, ${scale.unit}`}</span>
+          {opening !== null && <span role="columnheader" className="num">Balance, {scale.unit}</span>}
         </div>
       </div>
       <div role="rowgroup" className="ledger-rows" style={{ height: list.getTotalSize() }}>

@@ -39,7 +39,7 @@ export function LedgerLine({ position, rowIndex, line, scale, opening, colour, s
           </div>
         </div>
         <span className={`num${line.kind === "orphan" ? " bad" : ""}`} role="cell">{amount(line, role, scale)}</span>
-        <span className={`num${balance !== null && balance < 0 ? " bad" : ""}`} role="cell">{role === "outside" ? "" : formatColumn(balance, scale)}</span>
+        {opening !== null && <span className={`num${balance !== null && balance < 0 ? " bad" : ""}`} role="cell">{role === "outside" ? "" : formatColumn(balance, scale)}</span>}
         {selected && <More line={line} showSpan={showSpan} />}
       </div>
       {role !== "outside" && balance !== null && !!opening && (

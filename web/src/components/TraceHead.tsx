@@ -25,7 +25,7 @@ export function TraceHead({ id, trace, statement, selected, showSpan, drawAccoun
   const shown = zone.use();
   const started = statement?.started_at ?? trace?.started_at;
   return (
-    <header className="trace-head">
+    <header className="trace-head" data-trace={id}>
       <div className="page-head">
         <div>
           <div className="trace-id">
@@ -75,8 +75,8 @@ function Figures({ statement }: { statement: Statement }) {
   const asked = budget && budget.requested_s !== null && budget.requested_s !== budget.received_s ? `, asked for ${formatSeconds(budget.requested_s)}` : "";
   return (
     <dl className="figures">
-      <div><dt>Budget{budget ? `, ${sourceName(budget.source)}${asked}${budget.governed_by === "expiry" ? ", cut by an expiry" : ""}` : ""}</dt><dd>{budget ? formatSeconds(budget.received_s) : "none"}</dd></div>
-      <div><dt>Spent until {targetName(statement.target)}</dt><dd>{formatSeconds(statement.opening_s !== null && statement.closing_s !== null ? statement.opening_s - statement.closing_s : statement.duration_s)}</dd></div>
+      <div><dt>Budget{budget ? `${budget.source ? `, ${sourceName(budget.source)}` : ""}${asked}${budget.governed_by === "expiry" ? ", cut by an expiry" : ""}` : ""}</dt><dd>{budget ? formatSeconds(budget.received_s) : "none"}</dd></div>
+      <div><dt>Spent{answered(statement) ? ` until ${targetName(statement.target)}` : ", not answered"}</dt><dd>{formatSeconds(statement.opening_s !== null && statement.closing_s !== null ? statement.opening_s - statement.closing_s : statement.duration_s)}</dd></div>
       {budget && <div><dt>Margin</dt><dd className={late ? "bad" : undefined}>{formatSeconds(statement.margin_s)}</dd></div>}
       <div><dt>Outcome</dt><dd><Outcome outcome={statement.outcome} kind={statement.class} late={statement.late} /></dd></div>
       {statement.orphan_s > 0 && <div><dt>Orphan work</dt><dd className="bad">{formatSeconds(statement.orphan_s)}</dd></div>}
@@ -84,6 +84,10 @@ function Figures({ statement }: { statement: Statement }) {
       {Object.entries(statement.costs).map(([unit, value]) => <div key={unit}><dt>{unit} after the end</dt><dd>{value.toLocaleString("en")}</dd></div>)}
     </dl>
   );
+}
+
+function answered(statement: Statement): boolean {
+  return ["done", "done_with_pending", "degraded", "partial"].includes(statement.outcome);
 }
 
 function Notices({ trace, statement }: { trace: Trace | undefined; statement: Statement | undefined }) {

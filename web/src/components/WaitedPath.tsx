@@ -22,10 +22,12 @@ export function WaitedPath({ charges, origin, range, nodes, indexOf, first, last
   const height = Math.max(1, (last - first + 1) * rowHeight);
   const along = (over: boolean) =>
     steps.filter((step) => step.over === over).map((step) => `M${x(step.from)} ${y(step.row)}H${x(step.to)}`).join("");
-  const drops = steps.map((step) => (step.next === null || step.next === step.row ? "" : `M${x(step.to)} ${y(step.row)}V${y(step.next)}`)).join("");
+  // A drop to a row out of sight leads the eye nowhere; many of them would hide the bars.
+  const seen = (row: number) => row >= first && row <= last;
+  const drops = steps.flatMap((step) => (step.next === null || step.next === step.row || !seen(step.row) || !seen(step.next) ? [] : [`M${x(step.to)} ${y(step.row)}V${y(step.next)}`]));
   return (
     <svg viewBox={`0 0 1000 ${height}`} preserveAspectRatio="none" style={{ top: first * rowHeight, height }} aria-hidden="true">
-      <path className="wf-path drop" d={drops} vectorEffect="non-scaling-stroke" />
+      <path className="wf-path drop" d={drops.join("")} opacity={drops.length > 24 ? 0.3 : 0.8} vectorEffect="non-scaling-stroke" />
       <path className="wf-path" d={along(false)} vectorEffect="non-scaling-stroke" />
       <path className="wf-path over" d={along(true)} vectorEffect="non-scaling-stroke" />
     </svg>

@@ -68,12 +68,18 @@ export function Waterfall({ nodes, drawn, range, zoom, colourOf, collapsed, togg
           <span>Service and operation</span>
         </div>
         <TimeAxis range={range} zoom={zoom}>
-          {marks.map((mark) => <span key={mark} className="tick" style={{ left: at(mark) }}>{Math.abs(mark - origin) < 1e-12 ? "0" : formatSeconds(mark - origin)}</span>)}
+          {marks.filter((mark) => mark < range.to - (range.to - range.from) * 0.05).map((mark) => <span key={mark} className="tick" style={{ left: at(mark) }}>{Math.abs(mark - origin) < 1e-12 ? "0" : formatSeconds(mark - origin)}</span>)}
           {drawn && <BurnDown charges={drawn.charges} origin={origin} range={range} opening={drawn.opening} closing={drawn.closing} colourOf={colourOf} selectedLine={selectedLine} />}
           {drawn && drawn.deadline !== null && <DeadlineLabel at={(drawn.deadline - range.from) / (range.to - range.from)} />}
         </TimeAxis>
       </div>
       <div className="wf-rows" role="tree" aria-label="Spans" tabIndex={0} onKeyDown={onKeyDown} style={{ height: rows.getTotalSize() }} {...(index >= 0 ? { "aria-activedescendant": `span-${index}` } : {})}>
+        <div className="wf-overlay" role="presentation">
+          {drawn && drawn.deadline !== null && <div className="late-zone" style={{ left: at(drawn.deadline), width: `max(0px, ${at(range.from + Math.max(0, drawn.answer - drawn.deadline))})` }} />}
+          {drawn && drawn.deadline !== null && <div className="deadline" style={{ left: at(drawn.deadline) }} />}
+          {drawn && <div className="answer" style={{ left: at(drawn.answer) }} />}
+          {drawn && <WaitedPath charges={drawn.charges} origin={origin} range={range} nodes={nodes} indexOf={indexOf} first={shown[0]?.index ?? 0} last={shown.at(-1)?.index ?? 0} />}
+        </div>
         {shown.map((item) => {
           const node = nodes[item.index] as Node;
           return (
@@ -84,12 +90,6 @@ export function Waterfall({ nodes, drawn, range, zoom, colourOf, collapsed, togg
             />
           );
         })}
-        <div className="wf-overlay" role="presentation">
-          {drawn && drawn.deadline !== null && <div className="late-zone" style={{ left: at(drawn.deadline), width: `max(0px, ${at(range.from + Math.max(0, drawn.answer - drawn.deadline))})` }} />}
-          {drawn && drawn.deadline !== null && <div className="deadline" style={{ left: at(drawn.deadline) }} />}
-          {drawn && <div className="answer" style={{ left: at(drawn.answer) }} />}
-          {drawn && <WaitedPath charges={drawn.charges} origin={origin} range={range} nodes={nodes} indexOf={indexOf} first={shown[0]?.index ?? 0} last={shown.at(-1)?.index ?? 0} />}
-        </div>
       </div>
     </div>
   );

@@ -59,7 +59,7 @@ function Bars({ node, range, colour, lines }: Pick<Props, "node" | "range" | "co
     return { left: `${from * 100}%`, width: `${Math.max(0, to - from) * 100}%`, "--c": colour } as React.CSSProperties;
   };
   const within = (part: Range | null): part is Range => part !== null && part.to >= range.from && part.from <= range.to;
-  const orphan = lines?.find((line) => line.kind === "orphan" || line.kind === "post_cancel");
+  const orphan = lines?.find((line) => line.kind === "orphan") ?? lines?.find((line) => line.kind === "post_cancel");
   const detached = lines?.some((line) => line.kind === "detached");
   const afterEnd = orphan ? { from: Math.max(node.start, node.end - (orphan.amount_s)), to: node.end } : null;
   return (
@@ -79,12 +79,12 @@ function Label({ node, range, orphan, over }: { node: Node; range: Range; orphan
   const text = (
     <>
       {formatSeconds(node.end - node.start)}
-      {orphan ? <b> · {orphan.kind === "orphan" ? "orphan" : "after cancel"} {formatSeconds(orphan.amount_s)}</b> : over && over.to > over.from ? ` · ${formatSeconds(over.to - over.from)} past its parent` : ""}
+      {orphan ? <b> · {orphan.kind === "orphan" ? "orphan" : "after cancel"} {formatSeconds(orphan.amount_s)}</b> : over && over.to > over.from ? (over.from === node.start ? " · after its parent" : ` · ${formatSeconds(over.to - over.from)} past its parent`) : ""}
     </>
   );
   if (to < 0) return <span className="wf-beyond" style={{ left: 2 }} title="Before what is shown">◂</span>;
   if (from > 1) return <span className="wf-beyond" style={{ right: 2 }} title="After what is shown">▸</span>;
-  if (to < 0.72) return <span className="wf-label" style={{ left: `${to * 100}%` }}>{text}</span>;
+  if (to < (orphan || over ? 0.7 : 0.9)) return <span className="wf-label" style={{ left: `${to * 100}%` }}>{text}</span>;
   if (from > 0.28) return <span className="wf-label" style={{ right: `${(1 - from) * 100}%` }}>{text}</span>;
   return <span className="wf-label within" style={{ right: `${Math.max(1, (1 - to) * 100 + 1)}%` }}>{text}</span>;
 }

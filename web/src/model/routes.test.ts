@@ -19,6 +19,11 @@ it("puts the least margin first and never hides a route that answers nothing", (
   expect(byMarginLeft([none, fine, tight, late, refused]).map((r) => r.route)).toEqual(["refused", "late", "tight", "fine", "none"]);
 });
 
+it("puts a route that misses before one that only has less margin", () => {
+  const missing = row("missing", { margin_p05_s: 0.6, missed_ratio: 0.02, exhausted: 20 });
+  expect(byMarginLeft([tight, fine, missing, late]).map((r) => r.route)).toEqual(["late", "missing", "tight", "fine"]);
+});
+
 it("compares margins as a share of the budget", () => {
   const long = row("long", { margin_p05_s: 0.4, budget_p50_s: 10 });
   expect(byMarginLeft([fine, long, tight]).map((r) => r.route)).toEqual(["long", "tight", "fine"]);

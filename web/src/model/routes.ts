@@ -19,11 +19,12 @@ export function healthOf(row: MarginRow): Health {
   return left < 0.1 ? "tight" : "fine";
 }
 
-/** The routes with the least margin left first; those without a budget last, the busiest of them first. */
+/** The routes that miss their deadline first, then the least margin first; those without a budget last, the busiest of them first. */
 export function byMarginLeft(rows: readonly MarginRow[]): MarginRow[] {
   const key = (row: MarginRow) => marginLeft(row) ?? (row.exhausted > 0 && row.answered === 0 ? -Infinity : Infinity);
+  const fails = (row: MarginRow) => Number(healthOf(row) === "late" || healthOf(row) === "missing");
   return [...rows].sort((a, b) => {
-    const left = key(a) - key(b);
+    const left = fails(b) - fails(a) || key(a) - key(b);
     return Number.isNaN(left) || left === 0 ? b.requests - a.requests : left;
   });
 }

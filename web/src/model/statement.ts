@@ -36,13 +36,14 @@ export interface Charge {
   after: number | null;
 }
 
-/** The stretches in order of time. A limit change takes no time: the balance drops on the spot. */
+/** The stretches that took time, in order. A limit change takes none: the balance drops on the spot. */
 export function charges(statement: Statement): Charge[] {
   let balance = statement.opening_s;
   const stretches: Charge[] = [];
   for (const line of statement.lines) {
     if (roleOf(line.kind) !== "debit") continue;
     const amount = line.amount_s;
+    if (amount === 0) continue;
     const before = balance;
     if (balance !== null) balance = line.balance_s ?? balance - amount;
     const to = line.kind === "limit_change" ? line.at_s : line.at_s + Math.max(0, amount);
@@ -81,6 +82,9 @@ export function findingsBySpan(findings: readonly Finding[]): Map<string, Findin
   return found;
 }
 
+// Rules whose amounts are work of different spans and may be added up; the others measure one and the same wait.
+const additive: ReadonlySet<string> = new Set(["orphan_work", "overhang", "post_cancel_work", "late_result", "detached_work", "wasted_retry"]);
+
 const weight = { error: 0, warn: 1, info: 2 } as const;
 
 /** All findings of one rule. */
@@ -89,7 +93,7 @@ export interface FindingGroup {
   severity: Finding["severity"];
   first: boolean;
   findings: Finding[];
-  /** The sum of what is not counted in another finding already; 0 where nothing was measured. */
+  /** What was measured, summed where that means something and without what another finding counts already; else 0. */
   amount: number;
 }
 
@@ -104,7 +108,8 @@ export function groupFindings(statement: Statement): FindingGroup[] {
     }
     group.findings.push(finding);
     if (weight[finding.severity] < weight[group.severity]) group.severity = finding.severity;
-    if (!finding.included_in) group.amount += finding.amount_s;
+    if (group.findings.length === 1 || additive.has(finding.rule)) group.amount += finding.included_in ? 0 : finding.amount_s;
+    else group.amount = 0;
   }
   return [...groups.values()].sort((a, b) => Number(b.first) - Number(a.first) || weight[a.severity] - weight[b.severity]);
 }

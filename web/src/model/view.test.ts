@@ -13,7 +13,7 @@ it("moves the statement to the clock of the trace", () => {
 });
 
 it("finds the entry by time where its span is missing", () => {
-  const headless: Trace = { ...trace, started_at: "2026-03-04T11:59:59Z", spans: trace.spans.slice(1) };
+  const headless: Trace = { ...trace, started_at: new Date(Date.parse(statement.started_at) - 1000).toISOString(), spans: trace.spans.slice(1) };
   expect(drawOn(headless, statement).origin).toBe(1);
 });
 
@@ -22,11 +22,11 @@ it("frames the request with its deadline", () => {
   const request = requestRange(drawn, { from: 0, to: 60 });
   expect(request.from).toBeLessThanOrEqual(0);
   expect(request.to).toBeGreaterThan(1.3);
-  expect(request.to).toBeLessThan(1.4);
+  expect(request.to).toBeLessThan(1.6);
 });
 
 it("shows a deadline beyond the last span unless it is far away", () => {
   const drawn = drawOn(trace, statement);
   expect(wholeRange({ ...drawn, deadline: 2 }, { from: 0, to: 1 }).to).toBeGreaterThan(2);
-  expect(wholeRange({ ...drawn, deadline: 20 }, { from: 0, to: 1 }).to).toBeLessThan(1.1);
+  expect(wholeRange({ ...drawn, deadline: 20 }, { from: 0, to: 1 }).to).toBeLessThan(1.2);
 });

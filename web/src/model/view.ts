@@ -27,11 +27,14 @@ export function drawOn(trace: Trace, statement: Statement): Drawn {
   };
 }
 
-/** The request with its deadline and a little air, within the whole trace. */
+// Space to the right of the longest bar for its label, as a share of what is shown.
+const labelRoom = 0.14;
+
+/** The request with its deadline and a little air. */
 export function requestRange(drawn: Drawn, whole: Range): Range {
   const end = Math.max(drawn.answer, drawn.deadline ?? drawn.answer);
-  const air = (end - drawn.origin || whole.to - whole.from) * 0.04;
-  return { from: Math.min(drawn.origin - air, whole.to), to: end + air };
+  const length = end - drawn.origin || whole.to - whole.from;
+  return { from: Math.min(drawn.origin - length * 0.02, whole.to), to: end + length * labelRoom };
 }
 
 /** Everything that happened, and the deadline too where it lies beyond, unless it lies so far out that nothing else would show. */
@@ -39,5 +42,5 @@ export function wholeRange(drawn: Drawn | null, spans: Range): Range {
   const length = spans.to - spans.from;
   const deadline = drawn?.deadline ?? null;
   const to = deadline !== null && deadline > spans.to && deadline - spans.from < 3 * length ? deadline : spans.to;
-  return { from: spans.from, to: to + (to - spans.from) * 0.02 };
+  return { from: spans.from, to: to + (to - spans.from) * labelRoom };
 }

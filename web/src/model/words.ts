@@ -20,6 +20,17 @@ const rules: Record<Finding["rule"], string> = {
   still_running: "Still running", uncertain_effect: "Uncertain effect", expired_in_queue: "Expired in the queue",
 };
 
+const informing: ReadonlySet<string> = new Set(["overhang", "clock_skew", "incomplete_trace", "detached_work", "late_result", "missing_budget"]);
+const warning: ReadonlySet<string> = new Set([
+  "local_spend", "hopeless_start", "post_cancel_work", "wasted_retry", "reserve_eaten", "retry_did_not_fit", "slow_dependency", "unrealistic_budget",
+]);
+
+/** How bad a finding of this rule is. */
+export function severityOf(rule: string): Finding["severity"] {
+  if (informing.has(rule)) return "info";
+  return warning.has(rule) ? "warn" : "error";
+}
+
 export const ruleNames = Object.keys(rules) as Finding["rule"][];
 
 export function ruleName(rule: string): string {

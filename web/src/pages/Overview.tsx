@@ -68,7 +68,7 @@ function Routes({ report, query, faded }: { report: MarginReport; query: URLSear
       <table>
         <thead>
           <tr>
-            <th scope="col">Route, the least margin first</th>
+            <th scope="col" className="route-head">Routes that miss first, then the least margin</th>
             <th scope="col" className="range-cell">
               Margin left, share of the budget
               <span className="margin-axis small" aria-hidden="true">
@@ -110,7 +110,7 @@ function RouteRow({ row, report, query }: { row: MarginRow; report: MarginReport
   return (
     <tr>
       <td className="route">
-        <Link href={searchPath({ service: row.service, route: row.route }, windowOf(query))}>{row.route}</Link>
+        <Link href={searchPath({ service: row.service, route: row.route }, windowOf(query))}>{row.route || "unnamed"}</Link>
         <div className="service">{row.service} · <span className={verdict.tone}><Icon name={verdict.icon} /> {verdict.word}</span></div>
       </td>
       <td className="range-cell"><MarginRange row={row} /></td>

@@ -14,7 +14,7 @@ import { TimeRange } from "../components/TimeRange.tsx";
 import { filterNames, readFilters, windowLabel, withFilter, type Filters } from "../model/filters.ts";
 import { ago, formatInstant } from "../model/instants.ts";
 import { formatCount, formatSeconds } from "../model/seconds.ts";
-import { ruleName, words } from "../model/words.ts";
+import { ruleName, severityOf, words } from "../model/words.ts";
 
 export function Search() {
   const [query, setQuery] = useSearchParams();
@@ -154,7 +154,7 @@ function Results({ rows }: { rows: readonly TraceRow[] }) {
             <td className={`num${(row.margin_s ?? 0) < 0 ? " bad" : ""}`} data-label="Margin">{formatSeconds(row.margin_s)}</td>
             <td><Outcome outcome={row.outcome} kind={row.class} late={row.late} /></td>
             <td className="wide">
-              {row.first_violation ? <><span className="bad"><Icon name="error" /></span> {ruleName(row.first_violation)}</> : <span className="quiet">No violation</span>}
+              {row.first_violation ? <Violation rule={row.first_violation} /> : <span className="quiet">No violation</span>}
               <Others row={row} />
             </td>
           </tr>
@@ -167,6 +167,11 @@ function Results({ rows }: { rows: readonly TraceRow[] }) {
 /** The page of a trace with the account that the row is about. */
 function tracePath(row: TraceRow): string {
   return `/traces/${row.trace_id}?entry=${row.entry_span_id}`;
+}
+
+function Violation({ rule }: { rule: string }) {
+  const severity = severityOf(rule);
+  return <><span className={severity === "error" ? "bad" : "warn"}><Icon name={severity} /></span> {ruleName(rule)}</>;
 }
 
 function Others({ row }: { row: TraceRow }) {

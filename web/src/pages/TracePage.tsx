@@ -88,7 +88,8 @@ function Loaded({ id, trace, statement, problem }: LoadedProps) {
   const whole = wholeRange(drawn, extent(all));
   const request = drawn ? requestRange(drawn, whole) : whole;
   const tiny = (request.to - request.from) / (whole.to - whole.from) < 0.02;
-  const range = zoomed ?? (tiny ? request : whole);
+  // A request too short to be seen beside what came later is shown alone, if it had a budget to be looked at.
+  const range = zoomed ?? (tiny && drawn?.deadline !== null ? request : whole);
   const isWhole = range.from === whole.from && range.to === whole.to;
 
   const toggle = (node: Node) => setCollapsed((current) => {
