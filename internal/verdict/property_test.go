@@ -2,9 +2,11 @@ package verdict
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +17,16 @@ import (
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 )
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if os.Getenv("LAXITY_SOAK") == "1" {
+		if err := flag.Set("rapid.checks", "50000"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
 
 // drawTrace makes a trace of several machines: calls with both halves, local spans, messages, budgets, cancellations.
 func drawTrace(t *rapid.T) []span.Span {
@@ -251,7 +263,7 @@ func shapeTrace(shape []byte, start, end int64, received, other float64) []span.
 	return spans
 }
 
-// TestLargeTraces: deep, wide and large traces are judged within seconds.
+// TestLargeTraces: deep, wide and large traces are judged within seconds, in memory in proportion to their spans.
 func TestLargeTraces(t *testing.T) {
 	scale := 1
 	if os.Getenv("LAXITY_SOAK") == "1" {
@@ -271,8 +283,16 @@ func TestLargeTraces(t *testing.T) {
 				c.spans /= 10
 			}
 			spans := largeTrace(c.spans, c.parent)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
 			begin := time.Now()
 			s := Judge(spans, Options{})
+			runtime.ReadMemStats(&after)
+			if bytes := (after.TotalAlloc - before.TotalAlloc) / uint64(len(spans)); bytes > 12_000 {
+				t.Errorf("allocated %d bytes a span", bytes)
+			} else {
+				t.Logf("allocated %d bytes a span", bytes)
+			}
 			if took := time.Since(begin); took > time.Duration(scale)*20*time.Second {
 				t.Errorf("took %s", took)
 			} else {
