@@ -77,7 +77,7 @@ func (t *tree) statement(a *account) *Statement {
 	if a.hasBudget {
 		s.Late = s.Late || n.v.Answered && a.margin < 0
 		s.Opening, s.Closing, s.Margin = seconds(a.received), seconds(a.margin), seconds(a.margin)
-		s.Budget = &Budget{Received: span.Seconds(a.received), Source: n.v.Source, Inferred: a.inferred,
+		s.Budget = &Budget{Received: span.Seconds(a.received), Source: n.v.Source, Inferred: a.inferred || n.InferredBy(span.RuleBudgetFrom),
 			GovernedBy: budgetattr.Governor(n.Attrs.String(budgetattr.GovernedByKey))}
 		if s.Budget.GovernedBy == "" {
 			s.Budget.GovernedBy = budgetattr.GovernedByDeadline

@@ -57,6 +57,7 @@ func (l *ledger) open(n *node) {
 	if l.a.inferred {
 		line.Evidence = EvidenceSameClock
 	}
+	line.Inferred = line.Inferred || n.InferredBy(span.RuleBudgetFrom)
 	line.Text = openingText(n, l.a)
 	if first := l.a.path.segments; l.a.before < 1e6 && len(first) > 0 && !first[0].hop && first[0].sure && first[0].from == n.start {
 		l.early = l.a.before // too little for a line of its own

@@ -48,7 +48,7 @@ type Budget struct {
 	Received   span.Seconds        `json:"received_s"`
 	Source     budgetattr.Source   `json:"source"`
 	GovernedBy budgetattr.Governor `json:"governed_by"`
-	// Inferred: not recorded by the entry but derived from what its first call had left.
+	// Inferred: derived from what the first call had left, or mapped from an attribute of another system.
 	Inferred bool `json:"inferred"`
 }
 

@@ -45,6 +45,9 @@ func openingText(n *node, a *account) string {
 	if a.inferred {
 		return "budget as its first call implies it"
 	}
+	if n.InferredBy(span.RuleBudgetFrom) {
+		return "budget as an attribute of another system records it"
+	}
 	text := "budget granted"
 	switch n.v.Source {
 	case budgetattr.SourceCaller:
