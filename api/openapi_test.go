@@ -111,6 +111,7 @@ func TestOnTheEngine(t *testing.T) {
 	t.Run("real answers follow the contract", func(t *testing.T) { testAnswers(t, server) })
 	t.Run("search", func(t *testing.T) { testSearch(t, server) })
 	t.Run("search by an inner service", func(t *testing.T) { testRowOfAnInnerService(t, server) })
+	t.Run("search among attempts", func(t *testing.T) { testSearchFindsTheAttemptThatFits(t, store.Engine) })
 	t.Run("pages of search", func(t *testing.T) { testSearchPages(t, server) })
 	t.Run("pages of margins", func(t *testing.T) { testMarginPages(t, server) })
 	t.Run("one span, one margin", func(t *testing.T) { testOneSpanOneMargin(t, store.Engine) })

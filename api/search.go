@@ -186,8 +186,8 @@ func (r *search) judge(ctx context.Context, entries []storage.Entry) error {
 	return nil
 }
 
-// topmost returns the entry that the row of a trace is about: of the entries that hops keep and that are of the service and
-// route asked for, the topmost one with a budget, else the topmost one; nil if there is none.
+// topmost returns the entry that the row of a trace is about: the topmost one with a budget, else the topmost one, of the
+// entries that hops keep; with a service or route asked for, of those that are of them and fit. nil if there is none.
 func (r *search) topmost(spans []span.Span) *span.Span {
 	parents := make(map[span.ID]span.ID, len(spans))
 	for i := range spans {
@@ -198,8 +198,7 @@ func (r *search) topmost(spans []span.Span) *span.Span {
 	for i := range spans {
 		s := &spans[i]
 		judged := verdict.JudgeSpan(s)
-		if !judged.Entry || !hop.Is(s) || r.question.Service != "" && s.Service != r.question.Service ||
-			r.question.Route != "" && verdict.RouteOf(s) != r.question.Route {
+		if !judged.Entry || !hop.Is(s) || !r.about(s, judged) {
 			continue
 		}
 		found := rank{withoutBudget: !judged.HasBudget, depth: depth(parents, s.ID), start: s.Start, id: s.ID}
@@ -208,6 +207,26 @@ func (r *search) topmost(spans []span.Span) *span.Span {
 		}
 	}
 	return best
+}
+
+// about reports whether a row may be about this entry. A service may be entered several times in one trace; then the row is
+// about one that fits, or a retried call that failed at first could not be found.
+func (r *search) about(s *span.Span, judged verdict.SpanVerdict) bool {
+	q := r.question
+	if q.Service == "" && q.Route == "" {
+		return true
+	}
+	switch {
+	case q.Service != "" && s.Service != q.Service,
+		q.Route != "" && verdict.RouteOf(s) != q.Route,
+		q.Outcome != "" && string(judged.Outcome) != q.Outcome,
+		q.Late != nil && judged.Late != *q.Late,
+		q.Exhausted != nil && judged.Exhausted != *q.Exhausted,
+		q.MarginLess != nil && (!judged.HasMargin || judged.Margin >= *q.MarginLess),
+		q.MarginMore != nil && (!judged.HasMargin || judged.Margin <= *q.MarginMore):
+		return false
+	}
+	return true
 }
 
 // rank orders the entries of one trace.

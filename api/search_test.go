@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/laxity-dev/laxity/engine/enginetest"
 	"github.com/laxity-dev/laxity/internal/span"
@@ -98,6 +99,39 @@ func testRowOfAnInnerService(t *testing.T, server *Server) {
 	}
 	if statement.Service != "search" || statement.Margin == nil || *statement.Margin != *row.Margin {
 		t.Errorf("the statement says %+v, the row %+v", statement, row)
+	}
+}
+
+// A call that was tried twice enters its service twice; the attempt that fits is found, in one row.
+func testSearchFindsTheAttemptThatFits(t *testing.T, engine *enginetest.Engine) {
+	store := storagetest.OpenOn(t, engine)
+	s := newStory(1, 0)
+	s.add(0, "edge", "GET /", span.KindServer, 0, second, span.Attributes{"deadline.budget.received": 2.0})
+	for i, outcome := range []string{"done", "cancelled", "done"} {
+		attrs := span.Attributes{"http.route": "/stream", "deadline.budget.received": 1.0, "deadline.outcome": outcome}
+		if outcome == "cancelled" {
+			attrs["deadline.cancel.cause"] = "local_deadline"
+		}
+		s.add(1, "model", "POST /stream", span.KindServer, time.Duration(i)*100*time.Millisecond, 50*time.Millisecond, attrs)
+	}
+	store.Insert(t, s.spans...)
+	server := newServer(t, store, nil)
+	for query, want := range map[string]string{
+		"service=model":                    "0100000000000002",
+		"service=model&rule=exhausted":     "0100000000000003",
+		"route=/stream&outcome=cancelled":  "0100000000000003",
+		"service=model&outcome=done":       "0100000000000002",
+		"rule=exhausted&outcome=cancelled": "",
+		"":                                 "0100000000000001",
+	} {
+		f := searchFor(t, server, query)
+		got := ""
+		for _, row := range f.Rows {
+			got += row.EntryID
+		}
+		if got != want {
+			t.Errorf("%q: rows about %q, want %q", query, got, want)
+		}
 	}
 }
 

@@ -30,7 +30,7 @@ export interface paths {
         };
         /**
          * Traces by what happened to their budget, newest first
-         * @description One row per trace. It is about the account holder, the topmost entry span with a budget, else the topmost entry span; with service or route given, about the topmost entry span of them. outcome, class, late, margin_lt and margin_gt look at the entry of the row; stage, peer, cause and phase at one span anywhere in the trace that fits all of them; rule at the findings. Findings and class are judged while reading, so a search examines a bounded number of candidates: `examined` says how many, `exhausted` whether the window was searched to its end. When it was not, `next` goes on from there even if `rows` is short or empty.
+         * @description One row per trace. It is about the account holder, the topmost entry span with a budget, else the topmost entry span; with service or route given, about the topmost entry span of them that fits. outcome, class, late, margin_lt and margin_gt look at the entry of the row; stage, peer, cause and phase at one span anywhere in the trace that fits all of them; rule at the findings. Findings and class are judged while reading, so a search examines a bounded number of candidates: `examined` says how many, `exhausted` whether the window was searched to its end. When it was not, `next` goes on from there even if `rows` is short or empty.
          */
         get: operations["searchTraces"];
         put?: never;
@@ -333,6 +333,7 @@ export interface components {
             stage: string;
             duration_s: number;
             amount_s: number;
+            /** @description how many calls of one stage this sums up */
             calls: number;
         } | null;
         Line: {
