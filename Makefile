@@ -121,3 +121,9 @@ web-chromium:
 .PHONY: bench-sdk
 bench-sdk: ## what the sdk adds to a hop and to an HTTP call, against the same by hand
 	@$(GO) run ./internal/bench/sdk
+
+# ---- path ----
+
+.PHONY: bench-path
+bench-path: engine-lib ## spans a second from OTLP to rows, beside the contrib exporter alone
+	@$(GO) run ./internal/bench/path

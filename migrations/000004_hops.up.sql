@@ -114,4 +114,4 @@ ENGINE = ReplacingMergeTree(version, is_deleted)
 PARTITION BY toYYYYMM(ts)
 ORDER BY (service, kind, name, ts, trace_id, span_id)
 TTL toDateTime(ingested_at) + toIntervalSecond(2592000)
-SETTINGS index_granularity = 8192
+SETTINGS index_granularity = 8192, min_bytes_for_wide_part = 33554432, vertical_merge_algorithm_min_rows_to_activate = 8192

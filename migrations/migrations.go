@@ -229,7 +229,10 @@ func run(ctx context.Context, config Config, change func(*migrate.Migrate, Schem
 	if schema, err = status(ctx, conn); err != nil {
 		return schema, err
 	}
-	return schema, config.Retention.apply(held, conn)
+	if err := config.Retention.apply(held, conn); err != nil {
+		return schema, err
+	}
+	return schema, withoutStatistics(held, conn)
 }
 
 func migrateWith(ctx context.Context, options *clickhouse.Options, schema Schema, change func(*migrate.Migrate, Schema) error) error {

@@ -51,7 +51,12 @@ func (db *DB) insert(ctx context.Context, table string, columns []column) error 
 		names[i] = "`" + c.name + "`"
 		types[i] = clickhouse.ColumnNameAndType{Name: c.name, Type: c.typ}
 	}
-	ctx = db.limited(ctx, map[string]any{"max_partitions_per_insert_block": 0}, clickhouse.WithColumnNamesAndTypes(types))
+	settings := map[string]any{
+		"max_partitions_per_insert_block": 0,
+		// To replace rows inside one block while inserting costs more than all the rest; merges and FINAL do it anyway.
+		"optimize_on_insert": 0,
+	}
+	ctx = db.limited(ctx, settings, clickhouse.WithColumnNamesAndTypes(types))
 	batch, err := db.conn.PrepareBatch(ctx, "INSERT INTO "+table+" ("+strings.Join(names, ", ")+")")
 	if err != nil {
 		return err

@@ -31,8 +31,8 @@ func defaultConfig() component.Config {
 	queue.NumConsumers = 2
 	batch := exporterhelper.NewDefaultBatchConfig()
 	batch.Sizer = exporterhelper.RequestSizerTypeItems
-	batch.FlushTimeout = 500 * time.Millisecond
-	batch.MinSize = 20_000
+	batch.FlushTimeout = time.Second
+	batch.MinSize = 50_000
 	batch.MaxSize = 100_000
 	queue.Batch = configoptional.Some(batch)
 	retry := configretry.NewDefaultBackOffConfig()

@@ -1,0 +1,107 @@
+// Command path measures how many spans a second pass from OTLP to rows in ClickHouse, beside the same collector with the
+// contrib exporter alone: same engine, same machine, same spans, generator included, one run. A rate counts from the first
+// request until the last row can be read.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+)
+
+// mode is one way through the collector.
+type mode struct {
+	name string
+	args []string
+	// count is a statement that tells how many spans have arrived.
+	count string
+	// spans says how many of so many traces the statement counts when all have arrived.
+	spans func(traces int) int
+}
+
+const (
+	countRaw  = "SELECT count() FROM otel_traces"
+	countHops = "SELECT count() FROM hops"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	spans := flag.Int("spans", 600_000, "spans of one measurement")
+	rounds := flag.Int("rounds", 3, "measurements of each way, in turn")
+	binary := flag.String("laxity", "", "binary to measure; built from this checkout by default")
+	flag.Parse()
+	dir, err := os.MkdirTemp("", "laxity-bench-path")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if *binary == "" {
+		*binary = filepath.Join(dir, "laxity")
+		build := exec.CommandContext(ctx, "go", "build", "-o", *binary, "github.com/laxity-dev/laxity/cmd/laxity")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			return fmt.Errorf("build: %w\n%s", err, out)
+		}
+	}
+	traces := *spans / spansPerTrace
+	requests := makeRequests(traces)
+	contrib := filepath.Join(dir, "contrib.yaml")
+	modes := []mode{
+		{"contrib exporter alone", []string{"--config-file", contrib}, countRaw, func(n int) int { return n * spansPerTrace }},
+		{"path", nil, countRaw, func(n int) int { return n * spansPerTrace }},
+		{"path, raw spans off", []string{"--raw-spans=false"}, countHops, func(n int) int { return n * hopsPerTrace }},
+	}
+	rates := make([][]result, len(modes))
+	for round := range *rounds {
+		for i, m := range modes {
+			r, err := measure(ctx, *binary, filepath.Join(dir, fmt.Sprintf("%d-%d", round, i)), contrib, m, requests, traces)
+			if err != nil {
+				return fmt.Errorf("%s: %w", m.name, err)
+			}
+			rates[i] = append(rates[i], r)
+		}
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "way\tspans/s\tcollector µs/span\tengine µs/span\tcollector peak MiB\t")
+	for i, m := range modes {
+		fmt.Fprintf(w, "%s\t%.0f\t%.2f\t%.2f\t%.0f\t\n", m.name, median(rates[i], func(r result) float64 { return r.rate }),
+			median(rates[i], func(r result) float64 { return r.collectorCPU }), median(rates[i], func(r result) float64 { return r.engineCPU }),
+			median(rates[i], func(r result) float64 { return r.peakMiB }))
+	}
+	w.Flush()
+	for i, figure := range []string{1: "path_rate", 2: "path_rate_hops"} {
+		if figure == "" {
+			continue
+		}
+		ratios := make([]float64, *rounds)
+		for round := range ratios {
+			ratios[round] = rates[i][round].rate / rates[0][round].rate
+		}
+		slices.Sort(ratios)
+		fmt.Printf("figure %s %.2f x vs contrib-clickhouseexporter\n", figure, ratios[len(ratios)/2])
+	}
+	return nil
+}
+
+func median(all []result, of func(result) float64) float64 {
+	values := make([]float64, len(all))
+	for i, r := range all {
+		values[i] = of(r)
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	coltrace "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	resource "go.opentelemetry.io/proto/otlp/resource/v1"
+	trace "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/laxity-dev/laxity/sdk/budgetattr"
+)
+
+// A trace is one request over two services, as instrumentation libraries write it: an entry with a budget, two calls of the
+// other service with their server sides, a query under each, and work inside the processes.
+const (
+	spansPerTrace    = 12
+	hopsPerTrace     = 7
+	tracesPerRequest = 50
+)
+
+// makeRequests returns encoded requests that hold so many traces.
+func makeRequests(traces int) [][]byte {
+	var requests [][]byte
+	now := uint64(time.Now().UnixNano())
+	for first := 0; first < traces; first += tracesPerRequest {
+		shop, stock := service("shop"), service("stock")
+		for n := first; n < min(first+tracesPerRequest, traces); n++ {
+			addTrace(&shop.ScopeSpans[0].Spans, &stock.ScopeSpans[0].Spans, n, now+uint64(n)*10_000)
+		}
+		body, err := proto.Marshal(&coltrace.ExportTraceServiceRequest{ResourceSpans: []*trace.ResourceSpans{shop, stock}})
+		if err != nil {
+			panic(err)
+		}
+		requests = append(requests, body)
+	}
+	return requests
+}
+
+func service(name string) *trace.ResourceSpans {
+	return &trace.ResourceSpans{
+		Resource: &resource.Resource{Attributes: []*common.KeyValue{
+			text("service.name", name), text("service.version", "1.4.2"), text("service.instance.id", name+"-7f9c4"), text("host.name", "node-1"),
+			text("deployment.environment.name", "production"), whole("process.pid", 4711), text("telemetry.sdk.language", "go"),
+		}},
+		ScopeSpans: []*trace.ScopeSpans{{Scope: &common.InstrumentationScope{Name: "net/http", Version: "0.60.0"}}},
+	}
+}
+
+func addTrace(shop, stock *[]*trace.Span, n int, start uint64) {
+	traceID := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, mix(uint64(n))), uint64(n)+1)
+	next := uint64(n) * spansPerTrace
+	add := func(to *[]*trace.Span, parent []byte, name string, kind trace.Span_SpanKind, attrs ...*common.KeyValue) []byte {
+		next++
+		id := binary.BigEndian.AppendUint64(nil, mix(next))
+		*to = append(*to, &trace.Span{
+			TraceId: traceID, SpanId: id, ParentSpanId: parent, Name: name, Kind: kind, Attributes: attrs,
+			StartTimeUnixNano: start + next%97*1e5, EndTimeUnixNano: start + 3e8 + next%89*1e6,
+		})
+		return id
+	}
+	entry := add(shop, nil, "POST /orders/{id}", trace.Span_SPAN_KIND_SERVER, append(httpAttributes("POST", fmt.Sprintf("/orders/%d", n)),
+		text("http.route", "/orders/{id}"), float(budgetattr.BudgetReceivedKey, 0.35))...)
+	add(shop, entry, "validate", trace.Span_SPAN_KIND_INTERNAL, text("code.function.name", "validate"), whole("items", 3))
+	for _, stage := range []string{"reserve", "price"} {
+		call := add(shop, entry, "POST", trace.Span_SPAN_KIND_CLIENT, append(httpAttributes("POST", "/"+stage),
+			text("server.address", "stock"), text(budgetattr.StageKey, stage), float(budgetattr.RemainingBeforeKey, 0.3), float(budgetattr.AllowanceKey, 0.25))...)
+		served := add(stock, call, "POST /"+stage, trace.Span_SPAN_KIND_SERVER, append(httpAttributes("POST", "/"+stage),
+			text("http.route", "/"+stage), float(budgetattr.BudgetReceivedKey, 0.25))...)
+		add(stock, served, "SELECT stock", trace.Span_SPAN_KIND_CLIENT, text("db.system.name", "postgresql"), text("db.namespace", "stock"),
+			text("db.query.text", "SELECT sku, left FROM stock WHERE sku = $1 FOR UPDATE"), text("server.address", "db.internal"), whole("server.port", 5432))
+		add(stock, served, "decode", trace.Span_SPAN_KIND_INTERNAL, text("code.function.name", "decode"))
+		add(stock, served, "encode", trace.Span_SPAN_KIND_INTERNAL, text("code.function.name", "encode"))
+	}
+}
+
+func httpAttributes(method, path string) []*common.KeyValue {
+	return []*common.KeyValue{
+		text("http.request.method", method), text("url.path", path), text("url.scheme", "http"), text("network.protocol.version", "1.1"),
+		text("user_agent.original", "Go-http-client/1.1"), whole("http.response.status_code", 200),
+	}
+}
+
+// mix spreads numbers as random ids are.
+func mix(n uint64) uint64 {
+	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
+	n = (n ^ n>>27) * 0x94d049bb133111eb
+	return n ^ n>>31
+}
+
+func text(key, value string) *common.KeyValue {
+	return &common.KeyValue{Key: key, Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: value}}}
+}
+
+func whole(key string, value int64) *common.KeyValue {
+	return &common.KeyValue{Key: key, Value: &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: value}}}
+}
+
+func float(key string, value float64) *common.KeyValue {
+	return &common.KeyValue{Key: key, Value: &common.AnyValue{Value: &common.AnyValue_DoubleValue{DoubleValue: value}}}
+}
