@@ -122,6 +122,12 @@ web-chromium:
 bench-sdk: ## what the sdk adds to a hop and to an HTTP call, against the same by hand
 	@$(GO) run ./internal/bench/sdk
 
+.PHONY: postgres
+postgres: ## install PostgreSQL for the tests, where it is missing
+	@ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || command -v postgres >/dev/null || \
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq postgresql >/dev/null; }
+test: postgres
+
 # ---- path ----
 
 .PHONY: bench-path
