@@ -141,15 +141,3 @@ func unwrapURL(err error) error {
 	}
 	return err
 }
-
-// getJSON is get into a value.
-func (c *apiClient) getJSON(ctx context.Context, path string, query url.Values, into any) error {
-	body, err := c.get(ctx, path, query)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("answer of %s: %w", path, err)
-	}
-	return nil
-}

@@ -17,7 +17,8 @@ SELECT
 FROM hops
 WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
     AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC')
-    AND (toUnixTimestamp64Nano(ts), hex(trace_id), hex(span_id)) < ({before_ts:Int64}, upper({before_trace:String}), upper({before_span:String}))
+    AND (toUnixTimestamp64Nano(ts), trace_id, span_id)
+        < ({before_ts:Int64}, toFixedString(unhex({before_trace:String}), 16), toFixedString(unhex({before_span:String}), 8))
     AND entry
     AND is_deleted = 0
     AND ({service:String} = '' OR service = {service:String})
