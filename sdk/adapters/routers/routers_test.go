@@ -5,6 +5,8 @@ package routers_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,6 +65,32 @@ func TestRouters(t *testing.T) {
 		}
 		if s := sr.Ended(); len(s) != 1 || s[0].Name() != "GET "+route {
 			t.Errorf("%s: spans %v", route, s)
+		}
+	}
+}
+
+// What the guide shows is what is tested here.
+func TestGuideShowsTheseSnippets(t *testing.T) {
+	guide, err := os.ReadFile("../../../docs/migrate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("routers_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"gin", "chi"} {
+		_, rest, _ := strings.Cut(string(source), "\t// snippet "+name+"\n")
+		code, _, ok := strings.Cut(rest, "\t// end snippet\n")
+		if !ok {
+			t.Fatalf("no snippet %s", name)
+		}
+		var b strings.Builder
+		for line := range strings.Lines(code) {
+			b.WriteString(strings.TrimPrefix(line, "\t"))
+		}
+		if !strings.Contains(string(guide), "```go\n"+b.String()+"```") {
+			t.Errorf("docs/migrate.md does not show the snippet %s:\n%s", name, b.String())
 		}
 	}
 }
