@@ -69,6 +69,7 @@ type Entry struct {
 	outcome     budgetattr.Outcome
 	degraded    []string
 	lateResults int
+	lateCost    float64
 	route       string
 	exhausted   *ExhaustedError
 	answered    bool
@@ -150,7 +151,9 @@ func (en *Entry) admit(mode budgetattr.Mode) (budgetattr.Mode, *ExhaustedError) 
 	}
 	en.grant = g
 	refused := g.Source == budgetattr.SourceRefused
-	if en.arrival.Ask.set && mode == budgetattr.ModeEnforce && !en.edge.control.decide(en.start, refused) && refused {
+	// What an envelope says was checked against clocks by who took it from its queue: expired work never runs.
+	stored := en.arrival.Source != ""
+	if en.arrival.Ask.set && !stored && mode == budgetattr.ModeEnforce && !en.edge.control.decide(en.start, refused) && refused {
 		mode = budgetattr.ModeShadow
 	}
 	var refusal *ExhaustedError
@@ -462,6 +465,8 @@ func (en *Entry) finalState(err error, cause budgetattr.Cause, ended bool) (budg
 		cause = c
 	}
 	switch {
+	case en.refusal != nil && (en.outcome == budgetattr.OutcomeExpiredInQueue || en.outcome == budgetattr.OutcomeCancelled):
+		return en.outcome, en.refusal.Cause
 	case en.refusal != nil:
 		return budgetattr.OutcomeRejected, en.refusal.Cause
 	case en.outcome != "":
@@ -499,6 +504,7 @@ func (en *Entry) record(now time.Time, err error, cause budgetattr.Cause, ended 
 		}
 	}
 	m, ctx := en.edge.metrics, en.base
+	m.stored(ctx, outcome, en.grant.Source, en.route)
 	byRoute := m.with(labels{route: en.route, outcome: outcome, mode: en.scope.mode})
 	m.requests.Add(ctx, 1, byRoute)
 	if budgeted && outcome.Answered() {

@@ -16,6 +16,8 @@ type instruments struct {
 	margin, overrun, postCancel                           metric.Float64Histogram
 	requests, refused, cancellations, confirmed, timeouts metric.Int64Counter
 	attempts, lateResults                                 metric.Int64Counter
+	expiredInQueue, regrants, uncertain                   metric.Int64Counter
+	postCancelCost                                        metric.Float64Counter
 	stillRunning                                          metric.Int64UpDownCounter
 
 	// sets keeps the label set of every combination seen: labels are bounded, and building a set costs more than counting.
@@ -36,6 +38,7 @@ type labels struct {
 	phase              budgetattr.Phase
 	layer              string
 	mode               budgetattr.Mode
+	unit               string
 }
 
 func newInstruments(m metric.Meter) *instruments {
@@ -51,6 +54,8 @@ func newInstruments(m metric.Meter) *instruments {
 	}
 	running, _ := m.Int64UpDownCounter(budgetattr.MetricStillRunning, metric.WithUnit("{hop}"),
 		metric.WithDescription("hops that run though their request is over"))
+	cost, _ := m.Float64Counter(budgetattr.MetricPostCancelCost, metric.WithUnit("{cost}"),
+		metric.WithDescription("cost produced after the cancellation signal, by unit of cost"))
 	return &instruments{
 		margin:        histogram(budgetattr.MetricMargin, "budget left when the answer reached its target, zero if late"),
 		overrun:       histogram(budgetattr.MetricOverrun, "time by which the answer was late, zero if in time"),
@@ -63,6 +68,11 @@ func newInstruments(m metric.Meter) *instruments {
 		attempts:      counter(budgetattr.MetricAttempts, "{attempt}", "attempts by layer"),
 		lateResults:   counter(budgetattr.MetricLateResults, "{result}", "results refused because their unit was closed"),
 		stillRunning:  running,
+
+		expiredInQueue: counter(budgetattr.MetricExpiredInQueue, "{unit}", "units of work that expired in a queue and did not run"),
+		regrants:       counter(budgetattr.MetricRegrants, "{unit}", "units of work with a deadline that a person granted anew"),
+		uncertain:      counter(budgetattr.MetricEffectsUncertain, "{effect}", "times that an effect became uncertain"),
+		postCancelCost: cost,
 	}
 }
 
@@ -85,6 +95,7 @@ func (i *instruments) with(l labels) metric.MeasurementOption {
 		{budgetattr.LabelRoute, l.route}, {budgetattr.LabelStage, l.stage}, {budgetattr.LabelPeer, l.peer},
 		{budgetattr.LabelOutcome, string(l.outcome)}, {budgetattr.LabelCause, string(l.cause)},
 		{budgetattr.LabelPhase, string(l.phase)}, {budgetattr.LabelLayer, l.layer}, {budgetattr.LabelMode, string(l.mode)},
+		{budgetattr.LabelCostUnit, l.unit},
 	} {
 		if p.value != "" {
 			kv = append(kv, attribute.String(p.key, p.value))

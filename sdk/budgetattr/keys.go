@@ -71,6 +71,22 @@ const (
 	OpenChildCauseKey  = "deadline.open_child.cause"
 )
 
+// Attributes of stored work, on its entry span beside those of the deadline.
+const (
+	// WorkIDKey is the cancellation id of the unit, WorkParentKey that of the execution that created it.
+	WorkIDKey     = "work.id"
+	WorkParentKey = "work.parent_id"
+	// WorkRunKey is the number of this execution of the unit, from 1.
+	WorkRunKey = "work.run"
+	// WorkRefusalKey says why the unit did not run.
+	WorkRefusalKey = "work.refusal"
+	// WorkRegrantOfKey is the unit that a person gave a new deadline by this one, WorkGrantedByKey that person and
+	// WorkReasonKey the reason.
+	WorkRegrantOfKey = "work.regrant_of"
+	WorkGrantedByKey = "work.granted_by"
+	WorkReasonKey    = "work.reason"
+)
+
 // PhaseTime returns the key of the measured duration, in seconds, of one phase of a call.
 func PhaseTime(p Phase) string { return "deadline.phase." + string(p) + ".time" }
 

@@ -23,6 +23,14 @@ const (
 	MetricAttempts = "deadline.attempts"
 	// MetricLateResults counts results refused because their unit of work was closed.
 	MetricLateResults = "deadline.late_results"
+	// MetricExpiredInQueue counts units of work that expired while they waited and did not run.
+	MetricExpiredInQueue = "deadline.expired_in_queue"
+	// MetricRegrants counts units of work whose deadline a person granted anew.
+	MetricRegrants = "deadline.regrants"
+	// MetricEffectsUncertain counts how often a write to another system became uncertain.
+	MetricEffectsUncertain = "deadline.effects.uncertain"
+	// MetricPostCancelCost sums the cost produced after the cancellation signal, by unit of cost.
+	MetricPostCancelCost = "deadline.post_cancel.cost"
 )
 
 // Labels of the metrics. None is unbounded.
@@ -35,4 +43,6 @@ const (
 	LabelPhase   = "deadline.timeout.phase"
 	LabelLayer   = "deadline.attempt.layer"
 	LabelMode    = "deadline.mode"
+
+	LabelCostUnit = "deadline.cost.unit"
 )
