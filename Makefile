@@ -109,8 +109,13 @@ web-test: web-deps ## type-check the page and test its model
 	cd web && npx tsc --noEmit && npm test
 
 .PHONY: web-e2e
-web-e2e: web web-chromium ## the page in Chromium: against LAXITY_URL, or else over the API's golden answers
-	cd web && npm run --silent e2e
+web-e2e: web web-chromium ## the page in Chromium: against LAXITY_URL, else bin/laxity with recorded traces and sample services
+	@[ -n "$${LAXITY_URL:-}" ] || [ -x bin/laxity ] || { echo "bin/laxity is missing: run make build"; exit 1; }
+	cd web && LAXITY_BINARY=../bin/laxity npm run --silent e2e
+
+.PHONY: web-screenshots
+web-screenshots: web web-chromium ## pictures of LAXITY_PAGES (NAME=PATH …) at LAXITY_URL into LAXITY_SHOTS
+	cd web && npm run --silent screenshots
 
 .PHONY: web-chromium
 web-chromium:

@@ -1,5 +1,5 @@
 // Opens every stored trace, or those of LAXITY_TRACE_IDS (ids separated by spaces), and looks for one that shows nothing.
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { wideTraceID } from "../dev/wide.ts";
 import { base, launch, open, settled, wide } from "./browser.ts";
@@ -25,6 +25,22 @@ async function traces(): Promise<string[]> {
   }
 }
 
+/** Moves to a trace within the page and counts what shows of it; one round trip, because there are many. */
+function show(page: Page, id: string): Promise<{ lines: number; bars: number; text: string }> {
+  return page.evaluate(async (trace) => {
+    history.pushState(null, "", `/traces/${trace}`);
+    const count = (selector: string) => document.querySelectorAll(selector).length;
+    const seen = () => ({ lines: count(".ledger-row"), bars: count(".wf-row"), text: document.querySelector("main")?.textContent?.slice(0, 200) ?? "" });
+    for (const start = performance.now(); performance.now() - start < 20_000; ) {
+      const done = count(".loading") === 0 && count(`[data-trace="${trace}"]`) > 0;
+      const found = seen();
+      if ((done && found.lines > 0 && found.bars > 0) || count("main [role=alert]") > 0) return found;
+      await new Promise((next) => requestAnimationFrame(next));
+    }
+    return seen();
+  }, id);
+}
+
 it("every trace opens and none is empty", async () => {
   // The golden search names traces that the golden files do not hold: there the first is opened, and a wide one.
   const found = await traces();
@@ -33,14 +49,10 @@ it("every trace opens and none is empty", async () => {
   const { context, page, complaints } = await open(browser, wide);
   const empty: string[] = [];
   await page.goto(`${base()}/search`);
+  await settled(page);
   for (const id of ids) {
-    // Moving inside the page is several times faster than loading it anew.
-    await page.evaluate((path) => history.pushState(null, "", path), `/traces/${id}`);
-    await page.locator(`[data-trace="${id}"], [role=alert]`).first().waitFor();
-    await settled(page);
-    const lines = await page.locator(".ledger-row").count();
-    const bars = await page.locator(".wf-row").count();
-    if (lines === 0 || bars === 0) empty.push(`${id}: ${lines} lines, ${bars} bars: ${(await page.locator("main").textContent())?.slice(0, 200)}`);
+    const { lines, bars, text } = await show(page, id);
+    if (lines === 0 || bars === 0) empty.push(`${id}: ${lines} lines, ${bars} bars: ${text}`);
     if (complaints.length > 0) empty.push(`${id}: ${complaints.splice(0).join("; ")}`);
   }
   console.log(`opened ${ids.length} traces`);
