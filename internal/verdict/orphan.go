@@ -16,6 +16,8 @@ type cut struct {
 	cause budgetattr.Cause
 	// limit is set where only a known limit tells it.
 	limit int64
+	// inherited: the waiting span was orphan work itself by then.
+	inherited bool
 }
 
 // outlived is what a span did after its caller's wait had ended, or without such evidence after its parent.
@@ -96,7 +98,7 @@ func (s *search) judge(i int32) {
 		return
 	}
 	s.top[i] = s.top[n.parent]
-	c, inherited := s.cutFor(n.parent, i)
+	c := s.cutFor(n.parent, i)
 	if !c.ok {
 		if s.top[n.parent] == none {
 			s.judgeOverhang(i)
@@ -104,13 +106,12 @@ func (s *search) judge(i int32) {
 		return
 	}
 	o := s.measure(p, n, c)
-	if inherited {
+	if c.inherited {
 		o.grade = worse(o.grade, s.grade[n.parent])
 	}
 	if o.amount <= 0 || !t.opts.Thresholds.excess(o.past, c.after) {
 		return
 	}
-	s.tail[i], s.grade[i] = min(o.amount, n.length), o.grade
 	s.tail[i], s.grade[i] = min(o.amount, n.length), o.grade
 	if s.told(p, n, i) {
 		return
@@ -151,10 +152,21 @@ func (c *counter) in(i, above int32) int32 {
 
 // final is where i is counted in the end: what counted itself may have met something longer below.
 func (c *counter) final(i, in int32) int32 {
-	if l, ok := c.longer[i]; ok && in == none {
-		return l
+	at := in
+	if at == none {
+		at = i
 	}
-	return in
+	for {
+		l, ok := c.longer[at]
+		if !ok {
+			break
+		}
+		at = l
+	}
+	if at == i {
+		return none
+	}
+	return at
 }
 
 // startsByItself: a local span that begins only after the span it belongs to has ended, as a timer makes it. A call that
@@ -165,10 +177,10 @@ func startsByItself(p, n *node) bool {
 
 // cutFor finds the evidence that ended the wait of p for its child: on p, on the child, on the event that named the child
 // open, or inherited because p is orphan work itself by then.
-func (s *search) cutFor(p, child int32) (c cut, inherited bool) {
+func (s *search) cutFor(p, child int32) cut {
 	t := s.t
 	n := &t.nodes[p]
-	c = t.ownCut(p)
+	c := t.ownCut(p)
 	if !c.ok {
 		if cause := t.nodes[child].v.Cause; callerGone(&t.nodes[child]) {
 			c = cut{ok: true, after: n.length, cause: cause}
@@ -184,10 +196,10 @@ func (s *search) cutFor(p, child int32) (c cut, inherited bool) {
 	}
 	if s.tail[p] > 0 {
 		if dead := n.length - s.tail[p]; !c.ok || dead < c.after && s.grade[p].Firm() {
-			return cut{ok: true, after: dead, cause: c.cause, limit: c.limit}, true
+			return cut{ok: true, after: dead, cause: c.cause, limit: c.limit, inherited: true}
 		}
 	}
-	return c, false
+	return c
 }
 
 // callerGone: the called side itself recorded that its caller went away.

@@ -238,17 +238,20 @@ func noBudgetText(t *tree, i int32) string {
 	return who(&t.nodes[i]) + " recorded no budget, so there is no margin to judge"
 }
 
+func (h handed) had() string {
+	if h.grade == EvidenceMeasured {
+		return "had"
+	}
+	return "had at most"
+}
+
 func missingBudgetText(t *tree, i int32, h handed) string {
-	return fmt.Sprintf("%s recorded no budget although its caller had %s left", who(&t.nodes[i]), human(h.left))
+	return fmt.Sprintf("%s recorded no budget although its caller %s %s left", who(&t.nodes[i]), h.had(), human(h.left))
 }
 
 func renewedText(t *tree, i int32, h handed) string {
 	n := &t.nodes[i]
-	most := "had"
-	if h.grade != EvidenceMeasured {
-		most = "had at most"
-	}
-	text := fmt.Sprintf("%s received %s while its caller %s %s left", who(n), human(int64(n.v.Received)), most, human(h.left))
+	text := fmt.Sprintf("%s received %s while its caller %s %s left", who(n), human(int64(n.v.Received)), h.had(), human(h.left))
 	if n.v.Source == budgetattr.SourceDefault {
 		text += "; it fell back to its own default"
 	}
@@ -321,7 +324,7 @@ func orphanText(t *tree, o outlived) string {
 		}
 	}
 	switch {
-	case o.in != none && !o.cut.ok || o.in != none && o.cut.cause == "" && o.cut.limit == 0:
+	case o.cut.inherited && o.cut.cause == "" && o.cut.limit == 0:
 		text += ": its caller was orphan work already"
 	case o.cut.limit > 0:
 		text += fmt.Sprintf(": %s stopped waiting at its limit of %s", caller, human(o.cut.limit))
