@@ -228,7 +228,8 @@ func writeStatements(out io.Writer, path string, statements []*verdict.Statement
 	if err := render.List(out, statements, statementWidth); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "To see one of them: laxity explain %s %s\n", path, render.WorstFirst(statements)[0].TraceID)
+	// Two lines: one would be wider than the page.
+	_, err := fmt.Fprintf(out, "To see one of them:\n  laxity explain %s \\\n    %s\n", path, render.WorstFirst(statements)[0].TraceID)
 	return err
 }
 
@@ -239,7 +240,7 @@ func noteRefusals(w io.Writer, path string, s *tracefile.Summary) {
 	if s.Refused == 0 {
 		return
 	}
-	fmt.Fprintf(w, "laxity: %s: %d records could not be read and are missing in what follows\n", path, s.Refused)
+	fmt.Fprintf(w, "laxity: %s: could not read %s; what follows is without\n", path, count(s.Refused, "record"))
 	writeRefusals(w, s, shownRefusals)
 }
 

@@ -85,7 +85,7 @@ func TestExplainSeveralTraces(t *testing.T) {
 		t.Fatalf("%v %v: %d statements", err, jsonErr, len(all))
 	}
 	out, _, err = explainTest(t, "analyzer-sample-otlp/sample-trace.json", "", explainFlags{})
-	if err != nil || !strings.Contains(out, "To see one of them: laxity explain") {
+	if err != nil || !strings.Contains(out, "To see one of them:\n  laxity explain") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if _, _, err = explainTest(t, "analyzer-sample-otlp/sample-trace.json", "", explainFlags{output: "md"}); err == nil || !strings.Contains(err.Error(), "name it") {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/internal/verdict"
@@ -23,11 +22,7 @@ func List(w io.Writer, statements []*verdict.Statement, width int) error {
 		p.line(left("TRACE", 32) + right("LASTED", 10) + " " + left("VERDICT", 17) + " ENTRY")
 	}
 	for _, s := range WorstFirst(statements) {
-		label := string(s.FirstViolation)
-		if label == "" {
-			label = strings.ReplaceAll(string(s.Class), "_", " ")
-		}
-		p.line(left(s.TraceID, 32) + right(s.Duration.Human(), 10) + " " + left(label, 17) + " " + clean(s.Service+" "+s.Route))
+		p.line(left(s.TraceID, 32) + right(s.Duration.Human(), 10) + " " + left(label(s), 17) + " " + clean(s.Service+" "+s.Route))
 	}
 	if len(statements) > 0 {
 		p.line("")
@@ -35,6 +30,17 @@ func List(w io.Writer, statements []*verdict.Statement, width int) error {
 	}
 	_, err := w.Write(p.Bytes())
 	return err
+}
+
+// label is the verdict in a word: the first violation, else how it ended. Nothing is in time without a budget.
+func label(s *verdict.Statement) string {
+	switch {
+	case s.FirstViolation != "":
+		return string(s.FirstViolation)
+	case s.Class == verdict.ClassInTime && s.Margin != nil:
+		return words(s.Class)
+	}
+	return words(s.Outcome)
 }
 
 func totals(statements []*verdict.Statement) string {

@@ -30,7 +30,7 @@ func Markdown(w io.Writer, s *verdict.Statement) error {
 		if s.Opening != nil {
 			fmt.Fprintf(&b, "%s | ", r.balance)
 		}
-		fmt.Fprintf(&b, "%s | %s |\n", escape(r.text), grade(l.Evidence))
+		fmt.Fprintf(&b, "%s | %s |\n", escape(r.text), words(l.Evidence))
 	}
 	outsideTable(&b, s)
 	findingsTable(&b, s)
@@ -58,15 +58,20 @@ func facts(b *bytes.Buffer, s *verdict.Statement) {
 		fact("budget", budget+", governed by "+escape(string(s.Budget.GovernedBy)))
 		fact("margin", s.Margin.Human()+" at "+escape(string(s.Target)))
 	}
-	fact("outcome", escape(string(s.Outcome))+", "+strings.ReplaceAll(string(s.Class), "_", " "))
+	fact("outcome", escape(words(s.Outcome)))
+	fact("class", "`"+string(s.Class)+"`")
 	if s.FirstViolation != "" {
 		fact("first violation", "`"+string(s.FirstViolation)+"`")
 	}
 	if s.SpentIn != nil {
-		fact("most time in", escape(placeText(s.SpentIn))+", "+s.SpentIn.Amount.Human())
+		name := "largest debits lead to"
+		if most(s) {
+			name = "most time in"
+		}
+		fact(name, escape(placeText(s.SpentIn))+", "+s.SpentIn.Amount.Human())
 	}
 	if s.Orphan > 0 {
-		fact("work for nobody", s.Orphan.Human())
+		fact("work for nobody", orphanSum(s))
 	}
 	if s.PostCancel > 0 {
 		fact("work after cancellation", s.PostCancel.Human())
@@ -92,7 +97,7 @@ func outsideTable(b *bytes.Buffer, s *verdict.Statement) {
 		if l.IncludedIn != "" {
 			text += " (included in span " + l.IncludedIn + ")"
 		}
-		fmt.Fprintf(b, "| %d | %s | %s | %s | `%s` | %s | %s |\n", l.N, l.At.Human(), kindName(l.Kind), amount(l), l.SpanID, escape(text), grade(l.Evidence))
+		fmt.Fprintf(b, "| %d | %s | %s | %s | `%s` | %s | %s |\n", l.N, l.At.Human(), words(l.Kind), amount(l), l.SpanID, escape(text), words(l.Evidence))
 	}
 }
 
@@ -102,11 +107,9 @@ func findingsTable(b *bytes.Buffer, s *verdict.Statement) {
 	}
 	b.WriteString("\n## Findings\n\n| severity | rule | at | span | | how known |\n|---|---|--:|---|---|---|\n")
 	for _, f := range s.Findings {
-		fmt.Fprintf(b, "| %s | `%s` | %s | `%s` | %s | %s |\n", f.Severity, f.Rule, f.At.Human(), f.SpanID, escape(f.Text), grade(f.Evidence))
+		fmt.Fprintf(b, "| %s | `%s` | %s | `%s` | %s | %s |\n", f.Severity, f.Rule, f.At.Human(), f.SpanID, escape(f.Text), words(f.Evidence))
 	}
 }
-
-func grade(e verdict.Evidence) string { return strings.ReplaceAll(string(e), "_", " ") }
 
 // escape keeps a text of a trace from being read as Markdown or HTML.
 var escaper = strings.NewReplacer("|", `\|`, "<", "&lt;", ">", "&gt;", "`", "'", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "#", `\#`)

@@ -66,13 +66,20 @@ func (p *page) header(s *verdict.Statement) {
 	p.line(fmt.Sprintf("%s, %s long, %s", s.StartedAt.Format("2006-01-02 15:04:05.000 MST"), s.Duration.Human(), count(s.Spans, "span")))
 	p.line("")
 	p.paragraph("", summary(s))
-	if s.SpentIn != nil && (s.SpentIn.SpanID != s.EntrySpanID) {
-		p.paragraph("", "Most of the time, "+s.SpentIn.Amount.Human()+", went into "+placeText(s.SpentIn)+".")
+	if s.SpentIn != nil && s.SpentIn.SpanID != s.EntrySpanID {
+		if most(s) {
+			p.paragraph("", "Most of the time, "+s.SpentIn.Amount.Human()+", went into "+placeText(s.SpentIn)+".")
+		} else {
+			p.paragraph("", "The largest debits lead to "+placeText(s.SpentIn)+": "+s.SpentIn.Amount.Human()+".")
+		}
 	}
 	if !s.Complete {
 		p.paragraph("", "The trace is incomplete: spans name parents that are not here.")
 	}
 }
+
+// most: more than half of the time went into the place that the largest debits lead to.
+func most(s *verdict.Statement) bool { return s.SpentIn.Amount > s.Duration/2 }
 
 func placeText(p *verdict.Place) string {
 	if p.Calls > 1 {
@@ -84,7 +91,7 @@ func placeText(p *verdict.Place) string {
 // summary says the verdict in one sentence or two.
 func summary(s *verdict.Statement) string {
 	var b strings.Builder
-	outcome := strings.ReplaceAll(string(s.Outcome), "_", " ")
+	outcome := words(s.Outcome)
 	b.WriteString(strings.ToUpper(outcome[:1]) + outcome[1:])
 	switch {
 	case s.Margin == nil:
@@ -104,7 +111,7 @@ func summary(s *verdict.Statement) string {
 		fmt.Fprintf(&b, " First violation: %s.", s.FirstViolation)
 	}
 	if s.Orphan > 0 {
-		fmt.Fprintf(&b, " Work for nobody: %s.", s.Orphan.Human())
+		fmt.Fprintf(&b, " Work for nobody: %s.", orphanSum(s))
 	}
 	if s.PostCancel > 0 {
 		fmt.Fprintf(&b, " Work after cancellation: %s.", s.PostCancel.Human())
@@ -113,6 +120,23 @@ func summary(s *verdict.Statement) string {
 		fmt.Fprintf(&b, " Spent after cancellation: %g %s.", s.Costs[unit], clean(unit))
 	}
 	return b.String()
+}
+
+// orphanSum says how well the sum is known: no better than its parts.
+func orphanSum(s *verdict.Statement) string {
+	text := ""
+	for _, l := range s.Lines {
+		if l.Kind != verdict.LineOrphan || l.IncludedIn != "" || l.Amount == 0 {
+			continue
+		}
+		switch l.Evidence {
+		case verdict.EvidenceEstimate:
+			return "about " + s.Orphan.Human()
+		case verdict.EvidenceBound:
+			text = "at least "
+		}
+	}
+	return text + s.Orphan.Human()
 }
 
 func units(s *verdict.Statement) []string {
@@ -152,7 +176,8 @@ func amount(l verdict.Line) string {
 	return marks[l.Evidence] + (-l.Amount).Human()
 }
 
-func kindName(k verdict.LineKind) string { return strings.ReplaceAll(string(k), "_", " ") }
+// words writes a code of the statement as words.
+func words[T ~string](code T) string { return strings.ReplaceAll(string(code), "_", " ") }
 
 // row is a line of the ledger, or several small ones together.
 type row struct {
@@ -233,7 +258,7 @@ func small(l verdict.Line, least span.Seconds, few bool) bool {
 func abs(s span.Seconds) span.Seconds { return max(s, -s) }
 
 func rowOf(l verdict.Line) row {
-	r := row{at: l.At.Human(), kind: kindName(l.Kind), amount: amount(l), text: l.Text}
+	r := row{at: l.At.Human(), kind: words(l.Kind), amount: amount(l), text: l.Text}
 	if l.Balance != nil {
 		r.balance = l.Balance.Human()
 	}
@@ -258,7 +283,7 @@ func (p *page) outside(s *verdict.Statement) {
 		if l.IncludedIn != "" {
 			text += " (included in span " + l.IncludedIn + ")"
 		}
-		p.paragraph(right(l.At.Human(), 9)+"  "+left(kindName(l.Kind), 12)+right(amount(l), 11)+"  ", text)
+		p.paragraph(right(l.At.Human(), 9)+"  "+left(words(l.Kind), 12)+right(amount(l), 11)+"  ", text)
 	}
 	if rest > 0 {
 		p.line(strings.Repeat(" ", 11) + fmt.Sprintf("and %d smaller ones", rest))

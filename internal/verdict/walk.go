@@ -117,10 +117,11 @@ func (p *path) charge(s segment) {
 	p.segments = append(p.segments, s)
 }
 
-// step is where most of an account's time went: into its hops of one stage and peer, or nowhere further.
+// step is where most of an account's time went: into its hops of one stage and peer, into its local spans of one stage, or
+// nowhere further.
 type step struct {
-	next   int32 // the longest of the hops, none if the time stays here
-	amount int64 // own work of the account, or what was charged for the hops
+	next   int32 // the longest of them, none if the time stays here
+	amount int64 // own work of the account, or what was charged for them
 	calls  int
 }
 
@@ -152,7 +153,8 @@ func (t *tree) spentIn(account int32, memo map[int32]place) place {
 			break
 		}
 		below := s.next
-		if callee := t.callee(below); callee != none {
+		// What worked for less than half of a call is not where its time went: that lies between the two.
+		if callee := t.callee(below); callee != none && 2*t.nodes[callee].length >= t.nodes[below].length {
 			below = callee
 		}
 		if s.calls > 1 || !t.nodes[below].entry {
@@ -169,30 +171,41 @@ func (t *tree) spentIn(account int32, memo map[int32]place) place {
 }
 
 func (t *tree) largest(account int32) step {
-	type kind struct{ stage, peer string }
+	// local: own work of a span inside the account, not a call.
+	type kind struct {
+		stage, peer string
+		local       bool
+	}
 	n := &t.nodes[account]
 	own, most := int64(0), step{next: none}
 	groups := map[kind]*step{}
-	longest := map[kind]int64{}
+	inNode := map[int32]int64{} // a local span's own work lies in pieces around its calls
 	for _, s := range t.walk(account, n.start, n.end()).segments {
-		if !s.hop {
+		if s.node == account {
 			own += s.length()
 			continue
 		}
-		k := kind{StageOf(t.nodes[s.node].Span), t.peer(s.node)}
+		k := kind{stage: StageOf(t.nodes[s.node].Span), local: !s.hop}
+		if s.hop {
+			k.peer = t.peer(s.node)
+		}
 		g := groups[k]
 		if g == nil {
 			g = &step{next: s.node}
 			groups[k] = g
 		}
-		g.amount, g.calls = g.amount+s.length(), g.calls+1
-		if s.length() > longest[k] {
-			longest[k], g.next = s.length(), s.node
+		if _, seen := inNode[s.node]; !seen {
+			g.calls++
+		}
+		inNode[s.node] += s.length()
+		g.amount += s.length()
+		if inNode[s.node] > inNode[g.next] {
+			g.next = s.node
 		}
 	}
 	for k, g := range groups {
 		// A call whose called side left no span may not tell its peer; it joins those of its stage that do.
-		if lone := groups[kind{stage: k.stage}]; lone != nil && lone != g && len(groups) > 1 {
+		if lone := groups[kind{stage: k.stage}]; !k.local && lone != nil && lone != g {
 			g.amount, g.calls = g.amount+lone.amount, g.calls+lone.calls
 		}
 		if g.amount > most.amount || g.amount == most.amount && g.next < most.next {
