@@ -50,6 +50,7 @@ type hopFacts struct {
 	cleanup cleanupTime
 	unsure  bool
 	refused bool // should have been, or was
+	decided budgetattr.Decision
 	attrs   []attribute.KeyValue
 
 	prev, next *hopState // of the entry's list, under the entry's lock
@@ -109,25 +110,24 @@ func StartHop(ctx context.Context, stage string, opts ...HopOption) (context.Con
 	return ctx, hop, nil
 }
 
+// Fits reports whether a hop with these options could start after a wait, and what it would be allowed then. Nothing is
+// started and nothing recorded: ask it before a back-off, so that nobody waits for what cannot start. In the modes off and
+// shadow everything fits.
+func Fits(ctx context.Context, wait time.Duration, opts ...HopOption) (Allowance, bool) {
+	s := scopeFrom(ctx)
+	if s == nil {
+		s = outside()
+	}
+	h := &hopState{}
+	h.cfg.apply(opts)
+	h.start = time.Now().Add(wait)
+	err := h.allow(ctx, s)
+	return h.allowed, s.mode != budgetattr.ModeEnforce || err == nil && ctx.Err() == nil && h.allowed.Starts()
+}
+
 // admit computes the allowance and returns why the hop must not start.
 func (h *hopState) admit(ctx context.Context, s *scope) error {
-	limit, held := s.bounds(ctx)
-	h.limit = limit
-	t := &h.cfg.terms
-	h.observe(s)
-	if s.mode == budgetattr.ModeOff {
-		h.allowed, h.limit = Allowance{}, time.Time{}
-		return nil
-	}
-	if !limit.IsZero() {
-		h.before = limit.Sub(h.start)
-		t.Remaining, t.Tell = LimitOf(h.before), limit.Sub(held)
-		if s.governor == budgetattr.GovernedByExpiry && !limit.Before(s.limit) {
-			t.Governor = budgetattr.GovernedByExpiry
-		}
-	}
-	var err error
-	if h.allowed, err = t.allowance(); err != nil {
+	if err := h.allow(ctx, s); err != nil || s.mode == budgetattr.ModeOff {
 		return err
 	}
 	h.end = time.Time{}
@@ -145,6 +145,28 @@ func (h *hopState) admit(ctx context.Context, s *scope) error {
 		Stage: h.stage, Cause: h.ownCause(), Binding: h.allowed.Binding, Refused: true,
 		Allowance: h.allowed.Amount, Floor: h.allowed.Floor, Remaining: h.before, HasRemaining: !h.limit.IsZero(),
 	}
+}
+
+// allow computes the allowance.
+func (h *hopState) allow(ctx context.Context, s *scope) error {
+	limit, held := s.bounds(ctx)
+	h.limit = limit
+	t := &h.cfg.terms
+	h.observe(s)
+	if s.mode == budgetattr.ModeOff {
+		h.allowed, h.limit = Allowance{}, time.Time{}
+		return nil
+	}
+	if !limit.IsZero() {
+		h.before = limit.Sub(h.start)
+		t.Remaining, t.Tell = LimitOf(h.before), limit.Sub(held)
+		if s.governor == budgetattr.GovernedByExpiry && !limit.Before(s.limit) {
+			t.Governor = budgetattr.GovernedByExpiry
+		}
+	}
+	var err error
+	h.allowed, err = t.allowance()
+	return err
 }
 
 // observe fills in the bounds that the policy knows of the dependency.
@@ -299,6 +321,8 @@ func (h *hopState) exhausted(err error) {
 
 func (h *hopState) decision() budgetattr.Decision {
 	switch {
+	case h.decided != "":
+		return h.decided
 	case !h.refused:
 		return budgetattr.DecisionRun
 	case h.cfg.refusal != "":

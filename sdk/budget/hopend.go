@@ -65,6 +65,15 @@ func (h Hop) TimeoutPhase(p budgetattr.Phase) {
 	}
 }
 
+// Decide records what was decided for the stage in place of run: the hop is a fallback, or its failure is made good by one,
+// or by going without it.
+func (h Hop) Decide(d budgetattr.Decision) {
+	if s := h.lock(); s != nil {
+		s.decided = d
+		s.mu.Unlock()
+	}
+}
+
 // Unconfirmed records that the hop returns without knowing whether the work it started has stopped.
 func (h Hop) Unconfirmed() {
 	if s := h.lock(); s != nil {

@@ -1,0 +1,87 @@
+package step
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Chain is the order of the steps of a request. It does not change and is safe for concurrent use.
+type Chain struct{ steps []*declaration }
+
+// NewChain returns the chain of the steps in the order in which they run.
+func NewChain(steps ...Declared) *Chain {
+	c := &Chain{}
+	for _, s := range steps {
+		c.steps = append(c.steps, s.declared())
+	}
+	return c
+}
+
+// Start begins one run of the chain: each of its steps that runs under the context leaves what those after it need.
+func (c *Chain) Start(ctx context.Context) context.Context {
+	return context.WithValue(ctx, chainKey{}, &chainRun{chain: c, done: make([]bool, len(c.steps))})
+}
+
+// Need returns the time that the whole chain takes at least, without its optional steps.
+func (c *Chain) Need() time.Duration {
+	var sum time.Duration
+	for _, d := range c.steps {
+		sum += d.need()
+	}
+	return sum
+}
+
+type chainKey struct{}
+
+// chainRun is what one request knows of its chain.
+type chainRun struct {
+	chain *Chain
+	mu    sync.Mutex
+	done  []bool
+}
+
+func chainOf(ctx context.Context) *chainRun {
+	r, _ := ctx.Value(chainKey{}).(*chainRun)
+	return r
+}
+
+// rest returns what the steps after d need. For a step that the chain does not know it is what all that is left needs.
+func (r *chainRun) rest(d *declaration) time.Duration {
+	if r == nil {
+		return 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var sum time.Duration
+	for i, s := range r.chain.steps {
+		switch {
+		case s == d:
+			sum = 0
+		case !r.done[i]:
+			sum += s.need()
+		}
+	}
+	return sum
+}
+
+func (r *chainRun) finished(d *declaration) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, s := range r.chain.steps {
+		if s == d {
+			r.done[i] = true
+		}
+	}
+}
+
+// within hides the chain from the steps inside a step: what follows is already reserved.
+func within(ctx context.Context) context.Context {
+	if chainOf(ctx) == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, chainKey{}, (*chainRun)(nil))
+}
