@@ -76,6 +76,17 @@ func (a *Again) Error() string { return a.Err.Error() }
 // Unwrap returns the error.
 func (a *Again) Unwrap() error { return a.Err }
 
+// Pause is the error of work that waits for something outside, such as a person's approval, without an open call. The unit
+// stays open, its message is done with, and whoever has the answer sends the envelope again. Clock and counters go on; the
+// way back counts as no attempt.
+type Pause struct {
+	// For names what is waited for.
+	For string
+}
+
+// Error says what is waited for.
+func (p *Pause) Error() string { return "paused for " + p.For }
+
 // Consumer runs units of work that a broker delivers. It is safe for concurrent use.
 type Consumer struct {
 	edge  *budget.Edge
@@ -216,19 +227,22 @@ func (c *Consumer) begin(ctx context.Context, run *Run, refusal Refusal, now Rea
 			u.close(budgetattr.OutcomeCancelled, "cancelled before it ran", now.At)
 			u.StoppedAt = now.At
 			return u, nil
-		case why == "" && e.AttemptsLeft >= 0 && u.made() >= e.AttemptsLeft:
+		case why == "" && u.PausedFor == "" && e.AttemptsLeft >= 0 && u.made() >= e.AttemptsLeft:
 			why = RefusedAttempts
 		}
 		if why != "" {
 			u.close(why.outcome(), string(why), now.At)
+			u.StoppedAt = now.At
 			if why == RefusedAttempts {
 				u.Outcome = budgetattr.OutcomeFailed
 			}
 			return u, nil
 		}
 		u.Waited += Seconds(u.wait(now))
-		u.State, u.Run, u.StartedAt = Running, u.Run+1, now.At
-		u.count(LayerQueue, 1)
+		if u.PausedFor == "" {
+			u.count(LayerQueue, 1)
+		}
+		u.State, u.Run, u.StartedAt, u.PausedFor = Running, u.Run+1, now.At, ""
 		return u, nil
 	})
 	if errors.Is(err, errUnchanged) {

@@ -154,7 +154,7 @@ func Regrant(ctx context.Context, clock *Clock, old Envelope, by string, spec Sp
 		return Envelope{}, fmt.Errorf("%w: a regrant of %s needs who grants it, a reason and a limit", ErrInvalid, old.WorkID)
 	}
 	// The person's grant rests on nothing that is left.
-	e, err := New(context.WithoutCancel(budget.Detach(ctx, spec.ID)), clock, spec)
+	e, err := New(Detach(ctx, spec.ID), clock, spec)
 	if err != nil {
 		return Envelope{}, err
 	}
@@ -162,6 +162,11 @@ func Regrant(ctx context.Context, clock *Clock, old Envelope, by string, spec Sp
 	e.Attempts, e.Waited, e.Costs = maps.Clone(old.Attempts), old.Waited, maps.Clone(old.Costs)
 	e.RegrantOf, e.GrantedBy, e.Regrants = old.CancellationID, by, old.Regrants+1
 	return e, e.Validate()
+}
+
+// Detach is [budget.Detach] that leaves the unit of ctx as well: what is made under it is no child, and does not end with it.
+func Detach(ctx context.Context, id string) context.Context {
+	return context.WithValue(budget.Detach(ctx, id), runKey{}, (*Run)(nil))
 }
 
 // Validate reports the first thing that makes the envelope unbelievable.

@@ -208,6 +208,11 @@ func (r *Run) do(ctx context.Context, name string, work func(context.Context, *R
 	left = started && !returned
 	mu.Unlock()
 	d := r.finish(ctx, err, !left)
+	if d.Action == Ack && d.Outcome == "" && d.Err == nil {
+		// Paused: the caller's answer is that it goes on.
+		r.entry.SetOutcome(budgetattr.OutcomeDoneWithPending)
+		err = nil
+	}
 	r.entry.End(err)
 	return d
 }
@@ -215,8 +220,13 @@ func (r *Run) do(ctx context.Context, name string, work func(context.Context, *R
 // finish decides what becomes of the unit and records it.
 func (r *Run) finish(ctx context.Context, err error, stopped bool) Disposition {
 	outcome := r.entry.Final(err)
+	if pause, ok := errors.AsType[*Pause](err); ok && ctx.Err() == nil {
+		if d, done := r.requeue(ctx, Disposition{Action: Ack}, pause.For); done {
+			return d
+		}
+	}
 	if again, ok := errors.AsType[*Again](err); ok && outcome == budgetattr.OutcomeFailed && r.fits(ctx, again.After) {
-		if d, done := r.requeue(ctx, again); done {
+		if d, done := r.requeue(ctx, Disposition{Action: Retry, After: again.After, Err: again.Err}, ""); done {
 			return d
 		}
 	}
@@ -290,7 +300,7 @@ func (r *Run) fits(ctx context.Context, after time.Duration) bool {
 }
 
 // requeue gives the unit back for another delivery; false if it must close.
-func (r *Run) requeue(ctx context.Context, again *Again) (Disposition, bool) {
+func (r *Run) requeue(ctx context.Context, d Disposition, pausedFor string) (Disposition, bool) {
 	at := r.consumer.clock.against(r.envelope.Clock).At
 	used := errors.New("attempts used up")
 	_, err := record.Change(ctx, r.consumer.store, unitKey(r.ID()), func(u Unit, _ bool) (Unit, error) {
@@ -298,19 +308,19 @@ func (r *Run) requeue(ctx context.Context, again *Again) (Disposition, bool) {
 			return u, errUnchanged
 		}
 		r.settle(&u)
-		if r.envelope.AttemptsLeft >= 0 && u.made() >= r.envelope.AttemptsLeft {
+		if pausedFor == "" && r.envelope.AttemptsLeft >= 0 && u.made() >= r.envelope.AttemptsLeft {
 			return u, used
 		}
-		u.State, u.QueuedAt = Queued, at
+		u.State, u.QueuedAt, u.PausedFor = Queued, at, pausedFor
 		return u, nil
 	})
 	switch {
 	case err == nil:
-		return Disposition{Action: Retry, After: again.After, Err: again.Err}, true
+		return d, true
 	case errors.Is(err, errUnchanged), errors.Is(err, used):
 		return Disposition{}, false
 	}
-	return Disposition{Action: Retry, After: max(again.After, time.Second), Err: err}, true
+	return Disposition{Action: Retry, After: max(d.After, time.Second), Err: err}, true
 }
 
 // settle adds to the unit what this execution spent and what its client libraries tried without telling.

@@ -37,11 +37,14 @@ type Unit struct {
 	Waited   Seconds            `json:"waited_s,omitempty"`
 	Costs    map[string]float64 `json:"costs,omitempty"`
 
+	// PausedFor names what a queued unit waits for, if not for its turn.
+	PausedFor string `json:"paused_for,omitempty"`
+
 	QueuedAt  time.Time `json:"queued_at,omitzero"`
 	StartedAt time.Time `json:"started_at,omitzero"`
 	ClosedAt  time.Time `json:"closed_at,omitzero"`
-	// Cancelled is set once the unit was told to stop, StoppedAt once it is known to have stopped. Until then it counts as
-	// possibly still running.
+	// Cancelled is set once the unit was told to stop, StoppedAt once it is known that none of it runs. Until then it counts
+	// as possibly still running, closed or not.
 	Cancelled *Cancellation `json:"cancelled,omitempty"`
 	StoppedAt time.Time     `json:"stopped_at,omitzero"`
 
@@ -67,7 +70,7 @@ func (u *Unit) ID() string { return u.Envelope.CancellationID }
 
 // Confirmed reports whether the unit is known not to run.
 func (u *Unit) Confirmed() bool {
-	return u.State == Queued || u.State == Closed && (u.Cancelled == nil || !u.StoppedAt.IsZero())
+	return u.State == Queued || u.State == Closed && !u.StoppedAt.IsZero()
 }
 
 // Cancellation says who wants a unit and all below it stopped, and why.
