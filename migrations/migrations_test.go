@@ -289,6 +289,9 @@ func TestRetention(t *testing.T) {
 otel_traces	IngestedAt + toIntervalSecond(172800)
 otel_traces_trace_id_ts	IngestedAt + toIntervalSecond(172800)
 quarantine	toDateTime(ingested_at) + toIntervalSecond(2592000)
+rollup_1d	toDateTime(ingested_at) + toIntervalSecond(69120000)
+rollup_1h	toDateTime(ingested_at) + toIntervalSecond(7776000)
+rollup_1m	toDateTime(ingested_at) + toIntervalSecond(604800)
 verdicts	toDateTime(ingested_at) + toIntervalSecond(7776000)
 `
 	if out != want {

@@ -15,6 +15,9 @@ type Retention struct {
 	Raw        time.Duration // otel_traces
 	Hops       time.Duration
 	Verdicts   time.Duration
+	Minutes    time.Duration // rollup_1m
+	Hours      time.Duration // rollup_1h
+	Days       time.Duration // rollup_1d
 	Quarantine time.Duration
 }
 
@@ -23,6 +26,9 @@ const (
 	DefaultRaw        = 7 * day
 	DefaultHops       = 30 * day
 	DefaultVerdicts   = 90 * day
+	DefaultMinutes    = 7 * day
+	DefaultHours      = 90 * day
+	DefaultDays       = 800 * day
 	DefaultQuarantine = 30 * day
 
 	day     = 24 * time.Hour
@@ -42,6 +48,9 @@ func (r Retention) tables() []ttl {
 		{"otel_traces_trace_id_ts", "IngestedAt", raw},
 		{"hops", "toDateTime(ingested_at)", cmp.Or(r.Hops, DefaultHops)},
 		{"verdicts", "toDateTime(ingested_at)", cmp.Or(r.Verdicts, DefaultVerdicts)},
+		{"rollup_1m", "toDateTime(ingested_at)", cmp.Or(r.Minutes, DefaultMinutes)},
+		{"rollup_1h", "toDateTime(ingested_at)", cmp.Or(r.Hours, DefaultHours)},
+		{"rollup_1d", "toDateTime(ingested_at)", cmp.Or(r.Days, DefaultDays)},
 		{"quarantine", "toDateTime(ingested_at)", cmp.Or(r.Quarantine, DefaultQuarantine)},
 	}
 }

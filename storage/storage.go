@@ -79,6 +79,12 @@ func IsMissing(err error) bool {
 	return errors.As(err, &exception) && (exception.Code == 60 || exception.Code == 81)
 }
 
+// lacksColumn reports whether the error says that a table of somebody else has not the column.
+func lacksColumn(err error) bool {
+	var exception *clickhouse.Exception
+	return errors.As(err, &exception) && (exception.Code == 47 || exception.Code == 16)
+}
+
 // IsPermanent reports whether the error would come again if the same statement were repeated. A table or column that is
 // missing is not: migrations may bring it.
 func IsPermanent(err error) bool {

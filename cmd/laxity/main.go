@@ -84,6 +84,7 @@ func newRootCommand() *cobra.Command {
 		newTraceCommand(),
 		newMigrateCommand(),
 		newUpCommand(),
+		newWorkerCommand(),
 	)
 	return root
 }

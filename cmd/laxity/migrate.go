@@ -62,5 +62,8 @@ func retentionFlags(f *pflag.FlagSet, r *migrations.Retention) {
 	f.DurationVar(&r.Raw, "keep-raw", migrations.DefaultRaw, "how long raw spans stay, from their ingest")
 	f.DurationVar(&r.Hops, "keep-hops", migrations.DefaultHops, "how long hops stay, from their ingest")
 	f.DurationVar(&r.Verdicts, "keep-verdicts", migrations.DefaultVerdicts, "how long verdicts stay")
+	f.DurationVar(&r.Minutes, "keep-minutes", migrations.DefaultMinutes, "how long rollups by the minute stay")
+	f.DurationVar(&r.Hours, "keep-hours", migrations.DefaultHours, "how long rollups by the hour stay")
+	f.DurationVar(&r.Days, "keep-days", migrations.DefaultDays, "how long rollups by the day stay")
 	f.DurationVar(&r.Quarantine, "keep-quarantine", migrations.DefaultQuarantine, "how long refused spans stay")
 }

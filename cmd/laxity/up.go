@@ -30,6 +30,7 @@ type upConfig struct {
 	raw       bool
 	demo      bool
 	edge      string // address of the edge of the sample services
+	worker    string // address of the worker's metrics
 	collector collector.Config
 	retention migrations.Retention
 }
@@ -38,9 +39,9 @@ func newUpCommand() *cobra.Command {
 	var config upConfig
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Run everything on this machine: engine, migrations, collector, API and page",
-		Long: `Run everything on this machine: the embedded engine, the migrations, the collector, and the API with the page,
-each started again when it ends.
+		Short: "Run everything on this machine: engine, migrations, collector, worker, API and page",
+		Long: `Run everything on this machine: the embedded engine, the migrations, the collector, the worker, and the API with
+the page, each started again when it ends.
 Interrupt to stop. Rows and queues stay in the data directory.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -61,6 +62,7 @@ Interrupt to stop. Rows and queues stay in the data directory.`,
 	f.BoolVar(&config.raw, "raw-spans", true, "write raw spans to otel_traces")
 	f.BoolVar(&config.demo, "demo", false, "run the sample services too, after two weeks of sample history")
 	f.StringVar(&config.edge, "edge-listen", defaultEdge, "address of the edge of the sample services")
+	f.StringVar(&config.worker, "worker-metrics-listen", defaultWorkerMetrics, "address of the worker's Prometheus metrics")
 	collectorFlags(f, &config.collector)
 	retentionFlags(f, &config.retention)
 	return cmd
@@ -74,14 +76,15 @@ func (c *upConfig) resolve() error {
 	}
 	c.collector.DSN, c.collector.Queue, c.collector.NoRawSpans = c.dsn, filepath.Join(c.data, "queue"), !c.raw
 	open := c.collector.TokenFile != "" || c.collector.Insecure
-	err := errors.Join(c.collector.Validate(), collector.CheckListen("listen", c.api.listen, open), c.retention.Validate())
+	err := errors.Join(c.collector.Validate(), collector.CheckListen("listen", c.api.listen, open),
+		collector.CheckListen("worker-metrics-listen", c.worker, false), c.retention.Validate())
 	if embedded {
 		err = errors.Join(err, collector.CheckListen("engine-listen", c.engine, false))
 	}
 	if err != nil {
 		return &usageError{err}
 	}
-	for _, address := range []*string{&c.engine, &c.api.listen, &c.edge} {
+	for _, address := range []*string{&c.engine, &c.api.listen, &c.edge, &c.worker} {
 		if *address, err = collector.FreePort(*address); err != nil {
 			return err
 		}
@@ -125,6 +128,9 @@ func up(ctx context.Context, c upConfig, out, errs io.Writer) error {
 	if err := run(c.collectorPart(), time.Minute); err != nil {
 		return interrupted(ctx, err)
 	}
+	if err := run(c.workerPart(), time.Minute); err != nil {
+		return interrupted(ctx, err)
+	}
 	if err := run(c.apiPart(), time.Minute); err != nil {
 		return interrupted(ctx, err)
 	}
@@ -154,6 +160,7 @@ func (c *upConfig) announce(out io.Writer) {
 	}
 	fmt.Fprintf(out, "OTLP        %s (gRPC), http://%s (HTTP)\n", c.collector.GRPC, c.collector.HTTP)
 	fmt.Fprintf(out, "metrics     http://%s/metrics\n", c.collector.Metrics)
+	fmt.Fprintf(out, "            http://%s/metrics (worker)\n", c.worker)
 	fmt.Fprintf(out, "data        %s\n", c.data)
 }
 
@@ -189,6 +196,15 @@ func (c *upConfig) collectorPart() *part {
 		ready: func(ctx context.Context) error {
 			return errors.Join(dial(ctx, k.GRPC), dial(ctx, k.HTTP))
 		},
+	}
+}
+
+func (c *upConfig) workerPart() *part {
+	return &part{
+		name: "worker",
+		args: []string{"worker", "--clickhouse", c.dsn, "--worker-metrics-listen", c.worker,
+			"--keep-hops", c.retention.Hops.String(), "--keep-minutes", c.retention.Minutes.String()},
+		ready: func(ctx context.Context) error { return dial(ctx, c.worker) },
 	}
 }
 

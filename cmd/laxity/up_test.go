@@ -24,7 +24,7 @@ func startUp(t *testing.T, data string, more ...string) *stack {
 	t.Helper()
 	any := "127.0.0.1:0"
 	s := &stack{process: launch(t, append([]string{"up", "--data", data, "--listen", any, "--otlp-grpc", any, "--otlp-http", any,
-		"--engine-listen", any, "--metrics-listen", any}, more...)...), data: data}
+		"--engine-listen", any, "--metrics-listen", any, "--worker-metrics-listen", any}, more...)...), data: data}
 	s.page = s.find(t, `(?m)^page +(\S+)`)
 	s.metrics = s.find(t, `(?m)^metrics +(\S+)`)
 	s.clickhouse = s.find(t, `(?m)^ClickHouse +(\S+)`)

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/laxity-dev/laxity/cmd/laxity/collector"
+	"github.com/laxity-dev/laxity/migrations"
+	"github.com/laxity-dev/laxity/storage"
+	"github.com/laxity-dev/laxity/storage/worker"
+)
+
+const defaultWorkerMetrics = "127.0.0.1:9465"
+
+func newWorkerCommand() *cobra.Command {
+	var (
+		dsn, metrics string
+		config       worker.Config
+	)
+	cmd := &cobra.Command{
+		Use:   "worker",
+		Short: "Judge traces that arrived and keep the rollups",
+		Long: `Judge the traces of which something arrived, and compute the rollups of the minutes, hours and days that changed. One worker
+is enough for a database; what it does can be repeated, so it may be stopped at any time.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := collector.CheckListen("worker-metrics-listen", metrics, false); err != nil {
+				return &usageError{err}
+			}
+			// A statement of the worker may read a month.
+			store, err := storage.Open(storage.Config{DSN: dsn, MaxExecutionTime: 5 * time.Minute})
+			if err != nil {
+				return &usageError{err}
+			}
+			defer func() { _ = store.Close() }()
+			config.Store, config.Logger = store, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+			w, err := worker.New(config)
+			if err != nil {
+				return &usageError{err}
+			}
+			listener, err := net.Listen("tcp", metrics)
+			if err != nil {
+				return fmt.Errorf("worker metrics: %w; name another address with --worker-metrics-listen", err)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "laxity worker: http://%s/metrics\n", listener.Addr())
+			return work(cmd.Context(), w, listener)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&dsn, "clickhouse", defaultDSN, "DSN of ClickHouse: http://, https:// or clickhouse://")
+	f.StringVar(&metrics, "worker-metrics-listen", defaultWorkerMetrics, "address of the worker's Prometheus metrics, on loopback")
+	f.DurationVar(&config.Trail, "trail", worker.DefaultTrail, "how far the watermark stays behind the server's clock")
+	f.DurationVar(&config.Every, "every", 10*time.Second, "time between two passes")
+	f.DurationVar(&config.KeepHops, "keep-hops", migrations.DefaultHops, "how long hops stay, as 'laxity migrate' was told")
+	f.DurationVar(&config.KeepMinutes, "keep-minutes", migrations.DefaultMinutes, "how long rollups by the minute stay, as 'laxity migrate' was told")
+	return cmd
+}
+
+// work runs the worker and serves its metrics until the context ends.
+func work(ctx context.Context, w *worker.Worker, listener net.Listener) error {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /metrics", func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		_ = w.WriteMetrics(out) // the reader has left
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	w.Run(ctx)
+	_ = server.Close()
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("worker metrics: %w", err)
+	}
+	return nil
+}

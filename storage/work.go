@@ -1,0 +1,133 @@
+package storage
+
+import (
+	"context"
+	_ "embed"
+	"maps"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/laxity-dev/laxity/internal/span"
+)
+
+// Step is one step of the worker.
+type Step string
+
+// The steps: findings per trace, and the rollups by the length of their buckets.
+const (
+	StepVerdicts Step = "verdicts"
+	StepMinutes  Step = "rollup_1m"
+	StepHours    Step = "rollup_1h"
+	StepDays     Step = "rollup_1d"
+)
+
+//go:embed queries/progress.sql
+var progressSQL string
+
+// Progress answers with the watermark of each step that has one. For verdicts and minutes everything that was ingested before
+// it is done; for hours and days everything that the shorter rollup held in versions up to it.
+func (db *DB) Progress(ctx context.Context) (map[Step]time.Time, error) {
+	answer := map[Step]time.Time{}
+	err := db.ask(ctx, progressSQL, func(rows driver.Rows) error {
+		var step string
+		var at int64
+		err := rows.Scan(&step, &at)
+		answer[Step(step)] = time.Unix(0, at).UTC()
+		return err
+	}, nil)
+	return answer, question("progress of the worker", err)
+}
+
+// SetProgress notes the watermark of a step.
+func (db *DB) SetProgress(ctx context.Context, step Step, at time.Time) error {
+	return question("progress of the worker", db.insert(ctx, "worker_progress", []column{
+		{"step", "String", []string{string(step)}},
+		{"at", "Int64", []int64{at.UnixNano()}},
+	}))
+}
+
+// Arrival is one second in which hops arrived.
+type Arrival struct {
+	Second time.Time
+	Hops   uint64
+}
+
+//go:embed queries/arrivals.sql
+var arrivalsSQL string
+
+// Arrivals answers with the seconds in which hops arrived, oldest first, at most limit of them. The window is one of arrival.
+func (db *DB) Arrivals(ctx context.Context, w Window, limit int) ([]Arrival, error) {
+	var answer []Arrival
+	err := db.ask(ctx, arrivalsSQL, func(rows driver.Rows) error {
+		var second int64
+		var a Arrival
+		err := rows.Scan(&second, &a.Hops)
+		a.Second = time.Unix(second, 0).UTC()
+		answer = append(answer, a)
+		return err
+	}, w.arrival(map[string]any{"limit": limit}))
+	return answer, question("arrivals", err)
+}
+
+// arrival gives the window in milliseconds, as arrivals are stamped.
+func (w Window) arrival(more map[string]any) map[string]any {
+	parameters := map[string]any{"from": w.From.UnixMilli(), "to": w.To.UnixMilli()}
+	maps.Copy(parameters, more)
+	return parameters
+}
+
+// Touched is a trace of which something arrived, and how much.
+type Touched struct {
+	Trace span.TraceID
+	Spans uint64
+}
+
+//go:embed queries/touched_traces.sql
+var touchedTracesSQL string
+
+//go:embed queries/touched_raw.sql
+var touchedRawSQL string
+
+// TouchedTraces answers with the traces of which hops or raw spans arrived in the window, neighbours in time together. Raw
+// spans in a table that somebody else made do not say when they arrived; their hops do.
+func (db *DB) TouchedTraces(ctx context.Context, w Window, limit int) ([]Touched, error) {
+	var answer []Touched
+	seen := map[span.TraceID]bool{}
+	scan := func(rows driver.Rows) error {
+		var id string
+		var t Touched
+		if err := rows.Scan(&id, &t.Spans); err != nil {
+			return err
+		}
+		var err error
+		if t.Trace, err = span.ParseTraceID(id); err != nil {
+			return nil // not from OTLP: no hop and no statement has it either
+		}
+		if !seen[t.Trace] {
+			seen[t.Trace] = true
+			answer = append(answer, t)
+		}
+		return nil
+	}
+	parameters := w.arrival(map[string]any{"limit": limit})
+	if err := db.ask(ctx, touchedTracesSQL, scan, parameters); err != nil {
+		return nil, question("touched traces", err)
+	}
+	if err := db.ask(ctx, touchedRawSQL, scan, parameters); err != nil && !IsMissing(err) && !lacksColumn(err) {
+		return nil, question("touched raw spans", err)
+	}
+	return answer, nil
+}
+
+// run executes one statement that writes.
+func (db *DB) run(ctx context.Context, sql string, parameters map[string]any) error {
+	args := make([]any, 0, len(parameters))
+	for name, value := range parameters {
+		args = append(args, clickhouse.Named(name, value))
+	}
+	settings := clickhouse.Settings{"max_partitions_per_insert_block": 0}
+	maps.Copy(settings, guards)
+	return db.conn.Exec(db.limited(ctx, settings), sql, args...)
+}

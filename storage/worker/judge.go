@@ -1,0 +1,147 @@
+package worker
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/laxity-dev/laxity/internal/classify"
+	"github.com/laxity-dev/laxity/internal/span"
+	"github.com/laxity-dev/laxity/internal/verdict"
+	"github.com/laxity-dev/laxity/storage"
+)
+
+// Bounds of the traces judged together. A statement reads as many spans of a trace.
+const (
+	batchTraces   = 200
+	batchSpans    = 4_000
+	spansPerTrace = 20_000
+)
+
+// judge judges the traces of which something arrived.
+func (p *pass) judge(ctx context.Context, slice storage.Window) error {
+	var touched []storage.Touched
+	err := p.do("touched traces", func() (err error) {
+		touched, err = p.store.TouchedTraces(ctx, slice, sliceTraces)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for len(touched) > 0 {
+		n, spans := 0, uint64(0)
+		for n < len(touched) && n < batchTraces && (n == 0 || spans+touched[n].Spans <= batchSpans) {
+			spans += touched[n].Spans
+			n++
+		}
+		ids := make([]span.TraceID, n)
+		for i, t := range touched[:n] {
+			ids[i] = t.Trace
+		}
+		if err := p.judgeBatch(ctx, ids); err != nil {
+			return err
+		}
+		touched = touched[n:]
+	}
+	return nil
+}
+
+// judgeBatch judges some traces by all that is stored of them and writes what changed.
+func (p *pass) judgeBatch(ctx context.Context, ids []span.TraceID) error {
+	var traces map[span.TraceID]*storage.Trace
+	var kept []storage.Verdict
+	err := p.do("traces", func() (err error) {
+		traces, err = p.store.Traces(ctx, ids, spansPerTrace)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = p.do("verdicts of traces", func() (err error) {
+		kept, err = p.store.Verdicts(ctx, ids)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	found := map[storage.VerdictKey]storage.Verdict{}
+	for _, trace := range traces {
+		for _, v := range judged(trace) {
+			if other, ok := found[v.VerdictKey]; !ok || v.Amount > other.Amount {
+				found[v.VerdictKey] = v
+			}
+		}
+	}
+	hold, taken := changes(found, kept)
+	err = p.do("write verdicts", func() error { return p.store.WriteVerdicts(ctx, hold, taken) })
+	if err != nil {
+		return err
+	}
+	p.stats.traces.Add(int64(len(ids)))
+	p.stats.findings.Add(int64(len(hold)))
+	p.stats.taken.Add(int64(len(taken)))
+	return nil
+}
+
+// changes compares what was found with what is kept: what has to be written, and what has to be taken back.
+func changes(found map[storage.VerdictKey]storage.Verdict, kept []storage.Verdict) (hold, taken []storage.Verdict) {
+	same := map[storage.VerdictKey]bool{}
+	for _, k := range kept {
+		v, ok := found[k.VerdictKey]
+		switch {
+		case v == k:
+			same[k.VerdictKey] = true
+		case !ok || month(v.Start) != month(k.Start): // rows of two partitions do not replace each other
+			taken = append(taken, k)
+		}
+	}
+	for key, v := range found {
+		if !same[key] {
+			hold = append(hold, v)
+		}
+	}
+	slices.SortFunc(hold, func(a, b storage.Verdict) int {
+		return strings.Compare(a.Trace.String()+a.Span.String()+a.Rule, b.Trace.String()+b.Span.String()+b.Rule)
+	})
+	return hold, taken
+}
+
+func month(nanoseconds int64) [2]int {
+	at := time.Unix(0, nanoseconds).UTC()
+	return [2]int{at.Year(), int(at.Month())}
+}
+
+// judged returns the findings of one trace as rows.
+func judged(trace *storage.Trace) []storage.Verdict {
+	starts := make(map[string]int64, len(trace.Spans))
+	for i := range trace.Spans {
+		s := &trace.Spans[i]
+		classify.Annotate(s, classify.Config{}) // on spans that our collector wrote it changes nothing
+		starts[s.ID.String()] = s.Start
+	}
+	statement := verdict.Judge(trace.Spans, verdict.Options{})
+	if statement == nil {
+		return nil
+	}
+	rows := make([]storage.Verdict, 0, len(statement.Findings))
+	for i := range statement.Findings {
+		f := &statement.Findings[i]
+		start, ok := starts[f.SpanID]
+		if !ok {
+			start = starts[f.ParentSpanID] // of a span that never arrived the caller is known
+		}
+		v := storage.Verdict{
+			VerdictKey: storage.VerdictKey{Trace: trace.ID, Service: f.Service, Kind: f.Kind, Rule: string(f.Rule)},
+			Start:      start, Severity: string(f.Severity), EntryService: statement.Service, Route: statement.Route,
+			Stage: f.Stage, Peer: f.Peer, Amount: int64(f.Amount), Evidence: string(f.Evidence), Cause: string(f.Cause),
+			Inferred: f.Evidence != verdict.EvidenceMeasured, Text: f.Text,
+		}
+		// The texts come from identifiers; one that cannot be read, of a span that only an event names, stays zero.
+		v.Span, _ = span.ParseID(f.SpanID)
+		v.Entry, _ = span.ParseID(statement.EntrySpanID)
+		v.IncludedIn, _ = span.ParseID(f.IncludedIn)
+		rows = append(rows, v)
+	}
+	return rows
+}

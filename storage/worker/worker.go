@@ -1,0 +1,222 @@
+// Package worker judges what arrived: traces touched since the watermark into verdicts, time buckets touched into rollups.
+// Whatever it does can be repeated: what it writes follows from what is stored, never from what it wrote before, so that
+// duplicates, late spans, and a worker that ended in the middle leave the same rows.
+package worker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/laxity-dev/laxity/storage"
+)
+
+// Config says what to work on. Zero fields but Store take their defaults.
+type Config struct {
+	Store *storage.DB
+	// Trail is how far the watermark stays behind the server's clock, because a row that is stamped earlier may be committed
+	// later. 60 s; less loses rows.
+	Trail time.Duration
+	// Every is the time between the starts of two passes. 10 s.
+	Every time.Duration
+	// DaysEvery is the least time between two computations of days. 10 min.
+	DaysEvery time.Duration
+	// KeepHops and KeepMinutes are the retentions of hops and of rollups by the minute. 30 d, 7 d.
+	KeepHops, KeepMinutes time.Duration
+	Logger                *slog.Logger
+}
+
+// Validate reports what is wrong with the configuration.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Store == nil {
+		errs = append(errs, errors.New("worker: no storage"))
+	}
+	for name, d := range map[string]time.Duration{"trail": c.Trail, "every": c.Every, "days-every": c.DaysEvery} {
+		if d < 0 {
+			errs = append(errs, fmt.Errorf("worker: %s is %s; it must not be negative", name, d))
+		}
+	}
+	if c.Trail != 0 && c.Trail < DefaultTrail {
+		errs = append(errs, fmt.Errorf("worker: trail is %s; less than %s loses rows that are committed late", c.Trail, DefaultTrail))
+	}
+	return errors.Join(errs...)
+}
+
+// DefaultTrail is the least time by which the watermark stays behind.
+const DefaultTrail = 60 * time.Second
+
+// Bounds of what is held at a time.
+const (
+	sliceHops   = 200_000 // arrivals taken at a time, but at least one second of them
+	sliceTraces = 2_000_000
+	maxSeconds  = 10_000
+)
+
+// Worker does the work. One goroutine at a time may use it; Stats may be called by any.
+type Worker struct {
+	store  *storage.DB
+	config Config
+	stats  stats
+
+	// before, in tests, ends a pass at the statement it fails.
+	before func(statement string) error
+}
+
+// New returns a worker.
+func New(config Config) (*Worker, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	config.Trail = cmp.Or(config.Trail, DefaultTrail)
+	return newWorker(config), nil
+}
+
+// newWorker takes a trail of any length: tests do not wait.
+func newWorker(config Config) *Worker {
+	const day = 24 * time.Hour
+	config.Every = cmp.Or(config.Every, 10*time.Second)
+	config.DaysEvery = cmp.Or(config.DaysEvery, 10*time.Minute)
+	config.KeepHops, config.KeepMinutes = cmp.Or(config.KeepHops, 30*day), cmp.Or(config.KeepMinutes, 7*day)
+	config.Logger = cmp.Or(config.Logger, slog.Default())
+	return &Worker{store: config.Store, config: config}
+}
+
+// Run works until the context ends. What fails is logged, counted and tried again.
+func (w *Worker) Run(ctx context.Context) {
+	ticker := time.NewTicker(w.config.Every)
+	defer ticker.Stop()
+	for {
+		if err := w.Pass(ctx); err != nil && ctx.Err() == nil {
+			w.stats.failures.Add(1)
+			w.config.Logger.Error("pass failed; it is tried again", "error", err, "every", w.config.Every)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// pass is one pass while it runs.
+type pass struct {
+	*Worker
+	progress map[storage.Step]time.Time
+	now      time.Time // by the server's clock
+	// version of the rows that are written: later than those of every earlier pass.
+	version time.Time
+}
+
+// Pass brings verdicts and rollups up to the trailing watermark.
+func (w *Worker) Pass(ctx context.Context) error {
+	var engine storage.Engine
+	var progress map[storage.Step]time.Time
+	err := w.do("state", func() (err error) {
+		if engine, err = w.store.Engine(ctx); err == nil {
+			progress, err = w.store.Progress(ctx)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	p := &pass{Worker: w, progress: progress, now: engine.Now, version: engine.Now}
+	for _, step := range []storage.Step{storage.StepHours, storage.StepDays} {
+		if last := progress[step]; !p.version.After(last) { // the clock went back
+			p.version = last.Add(1)
+		}
+	}
+	// The horizon is exclusive, hence the millisecond.
+	horizon := engine.Now.Add(-w.config.Trail).Truncate(time.Millisecond).Add(time.Millisecond)
+	w.stats.watermark(progress)
+	if err := p.slices(ctx, storage.StepVerdicts, horizon, p.judge); err != nil {
+		return err
+	}
+	if err := p.slices(ctx, storage.StepMinutes, horizon, p.minutes); err != nil {
+		return err
+	}
+	if err := p.buckets(ctx, storage.StepHours, 7*24); err != nil {
+		return err
+	}
+	if p.version.Sub(progress[storage.StepDays]) >= w.config.DaysEvery {
+		if err := p.buckets(ctx, storage.StepDays, 31); err != nil {
+			return err
+		}
+	}
+	w.stats.watermark(p.progress)
+	w.stats.passes.Add(1)
+	return nil
+}
+
+// do runs one statement.
+func (w *Worker) do(statement string, run func() error) error {
+	if w.before != nil {
+		if err := w.before(statement); err != nil {
+			return err
+		}
+	}
+	return run()
+}
+
+// slices cuts what arrived since the watermark into slices of bounded size, and moves the watermark behind each that is done.
+func (p *pass) slices(ctx context.Context, step storage.Step, horizon time.Time, work func(context.Context, storage.Window) error) error {
+	from, ok := p.progress[step]
+	if !ok {
+		from = time.Unix(0, 0)
+	}
+	for from.Before(horizon) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		slice := storage.Window{From: from, To: horizon}
+		err := p.do("arrivals", func() error {
+			arrivals, err := p.store.Arrivals(ctx, slice, maxSeconds)
+			slice.To = cut(arrivals, horizon)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err := work(ctx, slice); err != nil {
+			return err
+		}
+		if err := p.advance(ctx, step, slice.To); err != nil {
+			return err
+		}
+		from = slice.To
+	}
+	return nil
+}
+
+// cut returns where a slice ends that begins with these arrivals.
+func cut(arrivals []storage.Arrival, horizon time.Time) time.Time {
+	var hops uint64
+	for _, a := range arrivals {
+		if hops += a.Hops; hops >= sliceHops {
+			return earlier(a.Second.Add(time.Second), horizon)
+		}
+	}
+	if len(arrivals) == maxSeconds {
+		return earlier(arrivals[maxSeconds-1].Second.Add(time.Second), horizon)
+	}
+	return horizon
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func (p *pass) advance(ctx context.Context, step storage.Step, to time.Time) error {
+	err := p.do("progress", func() error { return p.store.SetProgress(ctx, step, to) })
+	if err == nil {
+		p.progress[step] = to
+	}
+	return err
+}
