@@ -71,30 +71,25 @@ type Allowance struct {
 func (a Allowance) Starts() bool { return !a.Bounded || a.Amount > 0 && a.Amount >= a.Floor }
 
 // Allowance returns min(remaining − reserve, cap, observed), or an error that wraps [ErrTerms].
-func (t Terms) Allowance() (Allowance, error) { return t.allowance() }
+func (t Terms) Allowance() (a Allowance, err error) {
+	err = t.allow(&a)
+	return a, err
+}
 
-func (t *Terms) allowance() (Allowance, error) {
-	if t.Confirm < 0 || t.Tell < 0 {
-		return Allowance{}, fmt.Errorf("%w: a reserve of %v is negative", ErrTerms, min(t.Confirm, t.Tell))
-	}
-	if t.MinUseful < 0 || t.Expected < 0 || t.Variability < 0 {
-		return Allowance{}, fmt.Errorf("%w: a floor of %v is negative", ErrTerms, min(t.MinUseful, t.Expected, t.Variability))
-	}
-	a := Allowance{Reserve: t.Confirm + t.Tell, Floor: t.Expected + t.Variability}
-	if a.Reserve < 0 {
-		return Allowance{}, fmt.Errorf("%w: a reserve of %v and %v overflows", ErrTerms, t.Confirm, t.Tell)
-	}
-	if a.Floor < 0 {
-		return Allowance{}, fmt.Errorf("%w: an expectation of %v and %v overflows", ErrTerms, t.Expected, t.Variability)
+// allow fills in a, which is zero.
+func (t *Terms) allow(a *Allowance) error {
+	a.Reserve, a.Floor = t.Confirm+t.Tell, t.Expected+t.Variability
+	if t.Confirm|t.Tell|t.MinUseful|t.Expected|t.Variability|a.Reserve|a.Floor < 0 {
+		*a = Allowance{}
+		return t.invalid()
 	}
 	a.Floor = max(a.Floor, t.MinUseful)
 	if t.Remaining.set {
-		left := max(t.Remaining.amount, 0) - a.Reserve
-		binding := budgetattr.BindingBudget
+		a.Bounded, a.Binding = true, budgetattr.BindingBudget
+		a.Amount = max(max(t.Remaining.amount, 0)-a.Reserve, 0)
 		if t.Governor == budgetattr.GovernedByExpiry {
-			binding = budgetattr.BindingExpiry
+			a.Binding = budgetattr.BindingExpiry
 		}
-		a.bound(left, binding)
 	}
 	if t.Cap.set {
 		a.bound(t.Cap.amount, budgetattr.BindingCap)
@@ -102,7 +97,20 @@ func (t *Terms) allowance() (Allowance, error) {
 	if t.Observed.set {
 		a.bound(t.Observed.amount, budgetattr.BindingObserved)
 	}
-	return a, nil
+	return nil
+}
+
+// invalid says what is wrong with terms of which something is.
+func (t *Terms) invalid() error {
+	switch {
+	case t.Confirm < 0 || t.Tell < 0:
+		return fmt.Errorf("%w: a reserve of %v is negative", ErrTerms, min(t.Confirm, t.Tell))
+	case t.MinUseful < 0 || t.Expected < 0 || t.Variability < 0:
+		return fmt.Errorf("%w: a floor of %v is negative", ErrTerms, min(t.MinUseful, t.Expected, t.Variability))
+	case t.Confirm+t.Tell < 0:
+		return fmt.Errorf("%w: a reserve of %v and %v overflows", ErrTerms, t.Confirm, t.Tell)
+	}
+	return fmt.Errorf("%w: an expectation of %v and %v overflows", ErrTerms, t.Expected, t.Variability)
 }
 
 func (a *Allowance) bound(d time.Duration, by budgetattr.Binding) {

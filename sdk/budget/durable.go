@@ -42,8 +42,8 @@ func (h Hop) Effect(key string, state budgetattr.EffectState) {
 		s.attrs = append(s.attrs, attribute.String(budgetattr.EffectKeyKey, key), attribute.String(budgetattr.EffectStateKey, string(state)))
 	}
 	if state == budgetattr.EffectUncertain {
-		m := s.edge.metrics
-		m.uncertain.Add(s.ctx, 1, m.with(labels{stage: s.stage, peer: s.cfg.peer}))
+		m := s.scope.edge.metrics
+		m.uncertain.Add(s.ctx, 1, m.with(labels{stage: s.stage, peer: s.peer}))
 	}
 }
 

@@ -26,35 +26,43 @@ type hopState struct {
 	mu  sync.Mutex
 	gen uint64 // changed by the owner alone, under mu
 	hopFacts
+	kept hopConfig // what cfg points to
 }
 
-// hopFacts belong to the owner of the hop until its end; what others may change meanwhile is under the state's lock.
+// hopFacts belong to the owner of the hop until its end; what others may change meanwhile is under the state's lock. They
+// are cleared for each hop, so they are few.
 type hopFacts struct {
-	ctx     context.Context
-	cancel  context.CancelFunc
-	give    context.CancelCauseFunc // of a stream, in place of a deadline
-	timer   *time.Timer
-	span    trace.Span
-	edge    *Edge
-	entry   *Entry // nil if no request waits for the hop
-	stage   string
-	cfg     hopConfig
-	allowed Allowance
-	mode    budgetattr.Mode
-	start   time.Time
-	limit   time.Time // governing limit at the start; zero if none
-	end     time.Time // when the hop's own time is over; zero if unbounded
-	before  time.Duration
-	detach  string
-	phase   budgetattr.Phase
-	cleanup cleanupTime
-	unsure  bool
-	refused bool // should have been, or was
-	decided budgetattr.Decision
-	attrs   []attribute.KeyValue
+	ctx      context.Context
+	cancel   context.CancelFunc
+	give     context.CancelCauseFunc // of a stream, in place of a deadline
+	timer    *time.Timer             // of a stream
+	span     trace.Span              // nil if the request's own is not recorded
+	scope    *scope                  // where the hop began
+	entry    *Entry                  // nil if no request waits for the hop
+	stage    string
+	peer     string
+	allowed  Allowance
+	start    time.Time
+	before   time.Duration // to the governing limit at the start
+	governed bool          // there is one
+	free     bool          // its own time does not end it: the refusal it should have had was over the cap
+	refused  bool          // should have been, or was
+	unsure   bool
+	phase    budgetattr.Phase
+	decided  budgetattr.Decision
+	cleanup  cleanupTime
+	cfg      *hopConfig // nil unless the hop has a span
+	attrs    []attribute.KeyValue
 
 	prev, next *hopState // of the entry's list, under the entry's lock
 }
+
+// limit is the governing limit at the start, if the hop is governed; end is when its own time is over, if it is bounded.
+func (h *hopFacts) limit() time.Time { return h.start.Add(h.before) }
+func (h *hopFacts) end() time.Time   { return h.start.Add(h.allowed.Amount) }
+
+// ends reports whether the hop's own time ends it.
+func (h *hopFacts) ends() bool { return h.allowed.Bounded && !h.free }
 
 var hopStates = sync.Pool{New: func() any { return &hopState{hopFacts: hopFacts{attrs: make([]attribute.KeyValue, 0, 32)}} }}
 
@@ -79,31 +87,31 @@ func StartHop(ctx context.Context, stage string, opts ...HopOption) (context.Con
 	if s == nil {
 		s = outside()
 	}
+	var cfg hopConfig
+	cfg.apply(opts)
 	h := hopStates.Get().(*hopState)
-	h.cfg.apply(opts)
-	h.stage, h.edge, h.entry, h.mode, h.detach = stage, s.edge, s.entry, s.mode, s.detached
+	h.scope, h.entry, h.stage, h.peer = s, s.entry, stage, cfg.peer
 	h.start = time.Now()
-	err := h.admit(ctx, s)
+	err := h.admit(ctx, &cfg)
 	if err == nil && ctx.Err() != nil {
 		err = h.dead(ctx)
 	}
 	h.refused = err != nil
 	if h.refused && s.mode == budgetattr.ModeEnforce {
-		h.refuse(ctx, err)
+		h.refuse(ctx, &cfg, err)
 		return ctx, Hop{}, err
 	}
-	hop := Hop{s: h, gen: h.gen}
-	h.ctx = h.derive(ctx, s)
-	if h.cfg.kind >= trace.SpanKindClient && h.entry != nil {
+	ctx = h.derive(ctx, cfg.stream)
+	if cfg.kind >= trace.SpanKindClient && h.entry != nil {
 		h.entry.called(h.start)
 	}
-	ctx = h.startSpan(h.ctx)
+	ctx = h.startSpan(ctx, &cfg)
 	h.ctx = ctx
 	if h.refused {
 		// Shadow: what would have happened.
-		h.edge.metrics.refused.Add(ctx, 1, h.edge.metrics.with(labels{stage: stage, peer: h.cfg.peer, mode: h.mode}))
+		h.countRefusal(ctx)
 	}
-	h.cfg.attrs = nil
+	hop := Hop{s: h, gen: h.gen}
 	if h.entry != nil && !h.entry.track(h) {
 		h.entry = nil
 	}
@@ -118,77 +126,74 @@ func Fits(ctx context.Context, wait time.Duration, opts ...HopOption) (Allowance
 	if s == nil {
 		s = outside()
 	}
+	var cfg hopConfig
+	cfg.apply(opts)
 	h := &hopState{}
-	h.cfg.apply(opts)
-	h.start = time.Now().Add(wait)
-	err := h.allow(ctx, s)
+	h.scope, h.peer, h.start = s, cfg.peer, time.Now().Add(wait)
+	err := h.allow(ctx, &cfg)
 	return h.allowed, s.mode != budgetattr.ModeEnforce || err == nil && ctx.Err() == nil && h.allowed.Starts()
 }
 
-// admit computes the allowance and returns why the hop must not start.
-func (h *hopState) admit(ctx context.Context, s *scope) error {
-	if err := h.allow(ctx, s); err != nil || s.mode == budgetattr.ModeOff {
-		return err
-	}
-	h.end = time.Time{}
-	if h.allowed.Bounded {
-		h.end = h.start.Add(h.allowed.Amount)
-	}
-	if h.allowed.Starts() {
-		return nil
-	}
-	if h.external() && !s.edge.control.decide(h.start, true) {
-		h.end = time.Time{}
-		return nil
-	}
-	return &ExhaustedError{
-		Stage: h.stage, Cause: h.ownCause(), Binding: h.allowed.Binding, Refused: true,
-		Allowance: h.allowed.Amount, Floor: h.allowed.Floor, Remaining: h.before, HasRemaining: !h.limit.IsZero(),
-	}
-}
-
-// allow computes the allowance.
-func (h *hopState) allow(ctx context.Context, s *scope) error {
-	limit, held := s.bounds(ctx)
-	h.limit = limit
-	t := &h.cfg.terms
-	h.observe(s)
+// allow computes the allowance. In mode off there is none.
+func (h *hopState) allow(ctx context.Context, cfg *hopConfig) error {
+	s, t := h.scope, &cfg.terms
 	if s.mode == budgetattr.ModeOff {
-		h.allowed, h.limit = Allowance{}, time.Time{}
 		return nil
 	}
-	if !limit.IsZero() {
-		h.before = limit.Sub(h.start)
+	h.observe(cfg)
+	if limit, held := s.bounds(ctx); !limit.IsZero() {
+		h.governed, h.before = true, limit.Sub(h.start)
 		t.Remaining, t.Tell = LimitOf(h.before), limit.Sub(held)
 		if s.governor == budgetattr.GovernedByExpiry && !limit.Before(s.limit) {
 			t.Governor = budgetattr.GovernedByExpiry
 		}
 	}
-	var err error
-	h.allowed, err = t.allowance()
-	return err
+	return t.allow(&h.allowed)
+}
+
+// admit returns why the hop must not start.
+func (h *hopState) admit(ctx context.Context, cfg *hopConfig) error {
+	if err := h.allow(ctx, cfg); err != nil {
+		return err
+	}
+	if a := &h.allowed; !a.Bounded || a.Amount > 0 && a.Amount >= a.Floor { // a.Starts(), without a copy
+		return nil
+	}
+	if h.external() && !h.scope.edge.control.decide(h.start, true) {
+		h.free = true
+		return nil
+	}
+	return h.exhaustion(h.ownCause())
+}
+
+// exhaustion is the error of a refusal.
+func (h *hopState) exhaustion(cause budgetattr.Cause) *ExhaustedError {
+	return &ExhaustedError{
+		Stage: h.stage, Cause: cause, Binding: h.allowed.Binding, Refused: true,
+		Allowance: h.allowed.Amount, Floor: h.allowed.Floor, Remaining: h.before, HasRemaining: h.governed,
+	}
 }
 
 // observe fills in the bounds that the policy knows of the dependency.
-func (h *hopState) observe(s *scope) {
-	p := &s.edge.policy
-	t := &h.cfg.terms
+func (h *hopState) observe(cfg *hopConfig) {
+	p := &h.scope.edge.policy
+	t := &cfg.terms
 	if p.Limits != nil {
-		if d, ok := p.Limits.Lookup(h.stage, h.cfg.peer); ok {
-			if !h.cfg.capSet {
+		if d, ok := p.Limits.Lookup(h.stage, h.peer); ok {
+			if !cfg.capSet {
 				t.Cap = d.Cap
 			}
-			if !h.cfg.observedByOption {
+			if !cfg.observedByOption {
 				t.Observed = d.Observed
 			}
-			if !h.cfg.minimumSet {
+			if !cfg.minimumSet {
 				t.MinUseful = max(t.MinUseful, d.MinUseful)
 			}
 			t.Confirm = max(t.Confirm, d.Reserve)
 		}
 	}
 	if p.Estimator != nil && !t.Observed.set {
-		t.Observed = p.Estimator.Limit(h.stage, h.cfg.peer)
+		t.Observed = p.Estimator.Limit(h.stage, h.peer)
 	}
 }
 
@@ -228,37 +233,33 @@ func (h *hopState) ownCause() budgetattr.Cause {
 func (h *hopState) dead(ctx context.Context) error {
 	cause, _ := CauseOf(ctx)
 	if isTime(cause) {
-		return &ExhaustedError{
-			Stage: h.stage, Cause: cause, Binding: h.allowed.Binding, Refused: true, Floor: h.allowed.Floor,
-			Remaining: h.before, HasRemaining: !h.limit.IsZero(),
-		}
+		return h.exhaustion(cause)
 	}
 	return CauseError(cause)
 }
 
 // derive returns the context of the hop: the parent's, if that ends no later.
-func (h *hopState) derive(ctx context.Context, s *scope) context.Context {
-	if h.mode == budgetattr.ModeShadow && !h.end.IsZero() {
-		child := *s
-		child.limit, child.held = h.end, h.end
-		return context.WithValue(ctx, scopeKey{}, &child)
-	}
-	if h.mode != budgetattr.ModeEnforce || h.end.IsZero() {
+func (h *hopState) derive(ctx context.Context, stream bool) context.Context {
+	s := h.scope
+	switch {
+	case !h.ends() || s.mode == budgetattr.ModeOff:
 		return ctx
-	}
-	if h.cfg.stream && h.entry != nil && h.entry.edge.policy.Target == budgetattr.TargetFirstOutput && !h.entry.lifted.Load() {
+	case s.mode == budgetattr.ModeShadow:
+		child := *s
+		child.limit, child.held = h.end(), h.end()
+		return context.WithValue(ctx, scopeKey{}, &child)
+	case stream && h.entry != nil && s.edge.policy.Target == budgetattr.TargetFirstOutput && !h.entry.lifted.Load():
 		inner, cancel := context.WithCancelCause(ctx)
 		cause := h.ownEnd()
 		h.give = cancel
 		h.timer = time.AfterFunc(h.allowed.Amount, func() { cancel(cause) })
 		return inner
-	}
-	if h.allowed.Reserve == 0 && h.allowed.Amount == h.before && !h.limit.IsZero() {
-		if d, ok := ctx.Deadline(); ok && !h.end.Before(d) {
+	case h.governed && h.allowed.Reserve == 0 && h.allowed.Amount == h.before:
+		if d, ok := ctx.Deadline(); ok && !h.end().Before(d) {
 			return ctx
 		}
 	}
-	inner, cancel := context.WithDeadlineCause(ctx, h.end, h.ownEnd())
+	inner, cancel := context.WithDeadlineCause(ctx, h.end(), h.ownEnd())
 	h.cancel = cancel
 	return inner
 }
@@ -272,29 +273,35 @@ func (h *hopState) lift() {
 }
 
 // startSpan starts the span, unless the request's own span is not recorded: then no part of it is.
-func (h *hopState) startSpan(ctx context.Context) context.Context {
-	h.span = nil
+func (h *hopState) startSpan(ctx context.Context, cfg *hopConfig) context.Context {
 	if h.entry != nil && !h.entry.recorded {
 		return ctx
 	}
-	name := h.cfg.name
+	name := cfg.name
 	if name == "" {
 		name = h.stage
 	}
-	opts := spanKinds[h.cfg.kind]
-	if len(h.cfg.attrs) > 0 {
-		opts = append(opts[:len(opts):len(opts)], trace.WithAttributes(h.cfg.attrs...))
+	opts := spanKinds[cfg.kind]
+	if len(cfg.attrs) > 0 {
+		opts = append(opts[:len(opts):len(opts)], trace.WithAttributes(cfg.attrs...))
 	}
-	ctx, h.span = h.edge.tracer.Start(ctx, name, opts...)
+	ctx, h.span = h.scope.edge.tracer.Start(ctx, name, opts...)
+	h.kept = *cfg
+	h.kept.attrs = nil
+	h.cfg = &h.kept
 	return ctx
 }
 
+func (h *hopState) countRefusal(ctx context.Context) {
+	m := h.scope.edge.metrics
+	m.refused.Add(ctx, 1, m.with(labels{stage: h.stage, peer: h.peer, mode: h.scope.mode}))
+}
+
 // refuse records a hop that was not started and gives the state back.
-func (h *hopState) refuse(ctx context.Context, err error) {
+func (h *hopState) refuse(ctx context.Context, cfg *hopConfig, err error) {
 	h.exhausted(err)
-	m := h.edge.metrics
-	m.refused.Add(ctx, 1, m.with(labels{stage: h.stage, peer: h.cfg.peer, mode: h.mode}))
-	h.startSpan(ctx)
+	h.countRefusal(ctx)
+	h.startSpan(ctx, cfg)
 	if h.span != nil && h.span.IsRecording() {
 		h.attributes(h.before)
 		cause, known := causeOfError(err)
@@ -325,7 +332,7 @@ func (h *hopState) decision() budgetattr.Decision {
 		return h.decided
 	case !h.refused:
 		return budgetattr.DecisionRun
-	case h.cfg.refusal != "":
+	case h.cfg != nil && h.cfg.refusal != "":
 		return h.cfg.refusal
 	}
 	return budgetattr.DecisionReject

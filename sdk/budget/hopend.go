@@ -87,7 +87,7 @@ func (h Hop) Unconfirmed() {
 func (h Hop) Cleanup(ctx context.Context) (cleanup context.Context, done func()) {
 	budget := DefaultCleanup
 	if s := h.lock(); s != nil {
-		budget = s.edge.policy.cleanup()
+		budget = s.scope.edge.policy.cleanup()
 		s.mu.Unlock()
 	}
 	return startCleanup(ctx, budget, func(spent, budget time.Duration) {
@@ -110,7 +110,7 @@ func (h Hop) Err(err error) error {
 	if s == nil {
 		return err
 	}
-	ctx, limit, over := s.ctx, s.limit, !s.end.IsZero() && time.Until(s.end) < wireSlack
+	ctx, limit, governed, over := s.ctx, s.limit(), s.governed, s.ends() && time.Until(s.end()) < wireSlack
 	own := s.ownCause()
 	e := &ExhaustedError{Stage: s.stage, Phase: s.phase, Binding: s.allowed.Binding, Allowance: s.allowed.Amount, Floor: s.allowed.Floor}
 	s.mu.Unlock()
@@ -126,7 +126,7 @@ func (h Hop) Err(err error) error {
 		return CauseError(cause)
 	}
 	e.Cause = cause
-	if !limit.IsZero() {
+	if governed {
 		e.Remaining, e.HasRemaining = time.Until(limit), true
 	}
 	return e
@@ -163,7 +163,7 @@ func (h Hop) End(err error) {
 			s.phase = e.Phase
 		}
 	}
-	if ended || !waited || s.span != nil || s.edge.policy.Estimator != nil {
+	if ended || !waited || s.span != nil || s.scope.edge.policy.Estimator != nil {
 		s.measure(time.Now(), err, cause, ended, waited)
 	}
 	if s.cancel != nil {
@@ -179,31 +179,31 @@ func (h Hop) End(err error) {
 func (h *hopState) measure(now time.Time, err error, cause budgetattr.Cause, ended, waited bool) {
 	after, post := h.afterSignal(now, cause, ended)
 	timedOut := ended && isTime(cause)
-	if e := h.edge.policy.Estimator; e != nil && (err == nil || timedOut) {
-		e.Observe(h.stage, h.cfg.peer, now.Sub(h.start), timedOut)
+	if e := h.scope.edge.policy.Estimator; e != nil && (err == nil || timedOut) {
+		e.Observe(h.stage, h.peer, now.Sub(h.start), timedOut)
 	}
-	m := h.edge.metrics
+	m := h.scope.edge.metrics
 	if ended {
-		m.cancelled(h.ctx, labels{stage: h.stage, peer: h.cfg.peer, cause: cause}, post, !h.unsure)
+		m.cancelled(h.ctx, labels{stage: h.stage, peer: h.peer, cause: cause}, post, !h.unsure)
 		if timedOut {
-			m.timeouts.Add(h.ctx, 1, m.with(labels{stage: h.stage, peer: h.cfg.peer, phase: h.timeoutPhase()}))
+			m.timeouts.Add(h.ctx, 1, m.with(labels{stage: h.stage, peer: h.peer, phase: h.timeoutPhase()}))
 		}
 	}
 	if !waited {
-		m.stillRunning.Add(h.ctx, -1, m.with(labels{stage: h.stage, peer: h.cfg.peer}))
+		m.stillRunning.Add(h.ctx, -1, m.with(labels{stage: h.stage, peer: h.peer}))
 	}
 	if h.span == nil {
 		return
 	}
 	if h.span.IsRecording() {
 		left := h.before
-		if !h.limit.IsZero() {
-			left = h.limit.Sub(now)
+		if h.governed {
+			left -= now.Sub(h.start)
 		}
 		h.attributes(left)
 		var within time.Duration
 		if ended {
-			within = h.edge.policy.cleanup()
+			within = h.scope.edge.policy.cleanup()
 			h.attrs = append(h.attrs,
 				attribute.String(budgetattr.CancelCauseKey, string(cause)),
 				attribute.Float64(budgetattr.CancelAfterKey, after.Seconds()),
@@ -239,8 +239,8 @@ func (h *hopState) afterSignal(now time.Time, cause budgetattr.Cause, ended bool
 	at := now
 	if isTime(cause) && h.ctx.Err() != nil {
 		// The hop's own end, or that of a context above or below with a nearer deadline.
-		if !h.end.IsZero() {
-			at = h.end
+		if h.ends() {
+			at = h.end()
 		}
 		if d, ok := h.ctx.Deadline(); ok && d.Before(at) {
 			at = d
@@ -264,7 +264,7 @@ func (h *hopState) attributes(left time.Duration) {
 	t := &h.cfg.terms
 	kv := append(h.attrs, attribute.String(budgetattr.StageKey, h.stage),
 		attribute.String(budgetattr.DecisionKey, string(h.decision())))
-	if !h.limit.IsZero() {
+	if h.governed {
 		kv = append(kv, attribute.Float64(budgetattr.RemainingBeforeKey, h.before.Seconds()),
 			attribute.Float64(budgetattr.RemainingAfterKey, left.Seconds()))
 	}
@@ -284,8 +284,8 @@ func (h *hopState) attributes(left time.Duration) {
 	if h.allowed.Floor > 0 {
 		kv = append(kv, attribute.Float64(budgetattr.MinUsefulKey, h.allowed.Floor.Seconds()))
 	}
-	if h.cfg.peer != "" {
-		kv = append(kv, attribute.String(budgetattr.LabelPeer, h.cfg.peer))
+	if h.peer != "" {
+		kv = append(kv, attribute.String(budgetattr.LabelPeer, h.peer))
 	}
 	if h.cfg.optional {
 		kv = append(kv, attribute.Bool(budgetattr.StageOptionalKey, true))
@@ -296,11 +296,11 @@ func (h *hopState) attributes(left time.Duration) {
 	if h.cfg.backoff > 0 {
 		kv = append(kv, attribute.Float64(budgetattr.BackoffKey, h.cfg.backoff.Seconds()))
 	}
-	if h.detach != "" {
-		kv = append(kv, attribute.String(budgetattr.DetachedIDKey, h.detach))
+	if h.scope.detached != "" {
+		kv = append(kv, attribute.String(budgetattr.DetachedIDKey, h.scope.detached))
 	}
-	if h.mode != budgetattr.ModeEnforce {
-		kv = append(kv, attribute.String(budgetattr.ModeKey, string(h.mode)))
+	if h.scope.mode != budgetattr.ModeEnforce {
+		kv = append(kv, attribute.String(budgetattr.ModeKey, string(h.scope.mode)))
 	}
 	h.attrs = kv
 }
@@ -313,7 +313,7 @@ type openHop struct {
 
 // left describes the hop. The caller holds the entry's lock, under which the hop cannot leave the list.
 func (h *hopState) left() openHop {
-	o := openHop{stage: h.stage, peer: h.cfg.peer}
+	o := openHop{stage: h.stage, peer: h.peer}
 	if h.span != nil {
 		o.id = h.span.SpanContext().SpanID()
 	}

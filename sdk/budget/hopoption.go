@@ -131,7 +131,7 @@ func (c *hopConfig) apply(opts []HopOption) {
 				c.kind = trace.SpanKindClient
 			}
 		case optSpanKind:
-			c.kind = trace.SpanKind(o.d)
+			c.kind = trace.ValidateSpanKind(trace.SpanKind(o.d))
 		case optSpanName:
 			c.name = o.text
 		case optOptional:

@@ -18,7 +18,7 @@ func Run(ctx context.Context, stage string, work func(context.Context) error, op
 		err   error
 		panic any
 	}
-	grace := hop.s.edge.policy.cleanup()
+	grace := hop.s.scope.edge.policy.cleanup()
 	done := make(chan result, 1)
 	go func() {
 		r := result{err: fmt.Errorf("%s did not return", stage)}
