@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/laxity-dev/laxity/engine/enginetest"
 )
 
 // stack is a running 'laxity up'.
@@ -223,4 +225,39 @@ func anonymousMiB(pid string) int {
 	var kib int
 	_, _ = fmt.Sscan(rest, &kib)
 	return kib / 1024
+}
+
+func TestUpOnAnotherClickHouse(t *testing.T) {
+	engine := enginetest.Start(t)
+	anyPort := "127.0.0.1:0"
+	p := launch(t, "up", "--data", t.TempDir(), "--clickhouse", engine.DSN("laxity"), "--listen", anyPort, "--otlp-grpc", anyPort,
+		"--otlp-http", anyPort, "--metrics-listen", anyPort)
+	send := newOTLPClient(t, p.find(t, `(?m)^OTLP +(\S+) \(gRPC\)`))
+	if err := send.untilAcknowledged(t.Context(), makeRequest(0, 10)); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, engine.URL, "SELECT count() FROM hops FINAL", strconv.Itoa(10*hopsPerTrace))
+	if strings.Contains(p.output(), "process=engine") {
+		t.Error("an engine was started beside the named ClickHouse")
+	}
+}
+
+func TestUpRefusesAnInterruptedSchemaWithAdvice(t *testing.T) {
+	engine := enginetest.Start(t)
+	dsn := engine.DSN("laxity")
+	if code := run(t.Context(), []string{"migrate", "--clickhouse", dsn, "--to", "3"}); code != exitOK {
+		t.Fatalf("migrate: exit code %d", code)
+	}
+	if _, err := engine.Query(fmt.Sprintf("INSERT INTO laxity.schema_migrations VALUES (4, 1, %d)", time.Now().UnixNano())); err != nil {
+		t.Fatal(err)
+	}
+	p := launch(t, "up", "--data", t.TempDir(), "--clickhouse", dsn, "--listen", "127.0.0.1:0", "--otlp-grpc", "127.0.0.1:0",
+		"--otlp-http", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0")
+	<-p.done
+	if out := p.output(); p.cmd.ProcessState.ExitCode() != exitFailed || !strings.Contains(out, "laxity migrate --repair") {
+		t.Errorf("exit code %d:\n%s", p.cmd.ProcessState.ExitCode(), out)
+	}
+	if code := run(t.Context(), []string{"migrate", "--clickhouse", dsn, "--repair"}); code != exitOK {
+		t.Errorf("repair: exit code %d", code)
+	}
 }

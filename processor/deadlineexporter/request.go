@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 	"go.opentelemetry.io/collector/exporter/exporterhelper/xexporterhelper"
@@ -37,6 +38,10 @@ func (r *request) MergeSplit(_ context.Context, maxSize int, sizer exporterhelpe
 		o, ok := other.(*request)
 		if !ok {
 			return nil, fmt.Errorf("deadline exporter: merge of %T", other)
+		}
+		if free := cap(r.batch.Rows) - len(r.batch.Rows); free < len(o.batch.Rows) {
+			// Doubled: a large slice would otherwise grow by a quarter, and each row be copied many times.
+			r.batch.Rows = slices.Grow(r.batch.Rows, max(len(r.batch.Rows), len(o.batch.Rows)))
 		}
 		r.batch.Rows = append(r.batch.Rows, o.batch.Rows...)
 		r.batch.Quarantined = append(r.batch.Quarantined, o.batch.Quarantined...)

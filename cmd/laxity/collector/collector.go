@@ -72,8 +72,8 @@ func Run(ctx context.Context, config Config) error {
 	if limit == 0 {
 		limit = defaultMemoryMiB
 	}
-	// The garbage collector works harder near the limit, before the limiter has to refuse.
-	debug.SetMemoryLimit(int64(limit) << 20 * 9 / 10)
+	// Below what the limiter refuses at, so that garbage alone never makes it refuse.
+	debug.SetMemoryLimit(int64(limit) << 20 * 7 / 10)
 	return run(ctx, "yaml:"+string(yaml))
 }
 
@@ -86,6 +86,8 @@ func RunFile(ctx context.Context, path string) error {
 }
 
 func run(ctx context.Context, uri string) error {
+	// Batches are large and live shortly: memory buys time, and a memory limit bounds it.
+	debug.SetGCPercent(200)
 	c, err := otelcol.NewCollector(otelcol.CollectorSettings{
 		Factories:               Factories,
 		BuildInfo:               component.BuildInfo{Command: "laxity collector", Description: "Laxity collector", Version: version()},
