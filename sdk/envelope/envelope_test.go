@@ -34,11 +34,11 @@ func TestNewNeverOutlivesItsParent(t *testing.T) {
 		ctx := granted(t, 10*time.Second)
 		time.Sleep(3 * time.Second)
 		e, err := envelope.New(ctx, clock, envelope.Spec{ID: "child", Limit: time.Hour, Reserve: 2 * time.Second})
-		if err != nil || e.DeadlineAt.Sub(time.Now()) != 5*time.Second {
-			t.Errorf("%v left, %v", e.DeadlineAt.Sub(time.Now()), err)
+		if err != nil || time.Until(e.DeadlineAt) != 5*time.Second {
+			t.Errorf("%v left, %v", time.Until(e.DeadlineAt), err)
 		}
-		if e, err = envelope.New(ctx, clock, envelope.Spec{ID: "child", Limit: time.Second}); err != nil || e.DeadlineAt.Sub(time.Now()) != time.Second {
-			t.Errorf("%v left, %v", e.DeadlineAt.Sub(time.Now()), err)
+		if e, err = envelope.New(ctx, clock, envelope.Spec{ID: "child", Limit: time.Second}); err != nil || time.Until(e.DeadlineAt) != time.Second {
+			t.Errorf("%v left, %v", time.Until(e.DeadlineAt), err)
 		}
 		_, err = envelope.New(ctx, clock, envelope.Spec{ID: "child", MinUseful: 8 * time.Second})
 		if x, ok := errors.AsType[*budget.ExhaustedError](err); !ok || !x.Refused || x.Allowance != 7*time.Second {
@@ -215,7 +215,7 @@ func TestClockMeasuresItsOffset(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := skewed.Read()
-		if off := r.At.Sub(time.Now()).Abs(); r.Reference != "broker" || off > r.Unsure || r.Unsure > 25*time.Millisecond {
+		if off := time.Until(r.At).Abs(); r.Reference != "broker" || off > r.Unsure || r.Unsure > 25*time.Millisecond {
 			t.Errorf("off by %v of %v", off, r.Unsure)
 		}
 		time.Sleep(1000 * time.Second)
