@@ -104,6 +104,15 @@ func NextWireAttempt(ctx context.Context) WireAttempt {
 	return WireAttempt{N: n, Layer: LayerSDK, Refused: !ok && s.mode == budgetattr.ModeEnforce}
 }
 
+// SameWireAttempt is [NextWireAttempt] for a request that belongs to the one before it, as a redirect does: it counts
+// nothing.
+func SameWireAttempt(ctx context.Context) WireAttempt {
+	if s := scopeFrom(ctx); s != nil && s.attempt != nil {
+		return WireAttempt{N: max(s.attempt.of.Total(), s.attempt.n), Layer: s.attempt.layer}
+	}
+	return WireAttempt{N: incomingAttempt(ctx)}
+}
+
 func incomingAttempt(ctx context.Context) int {
 	if s := scopeFrom(ctx); s != nil && s.entry != nil {
 		return max(s.entry.arrival.Attempt, 1)

@@ -31,8 +31,9 @@ type Arrival struct {
 	Waited, EnvelopeWait time.Duration
 	// Attempt is the number of the attempt over all layers, from 1; zero means 1.
 	Attempt int
-	// NoDefault grants nothing to who asks for nothing: for websockets and other work without an end.
-	NoDefault bool
+	// Endless says that the work may turn into one without an end, as a websocket does: its deadline holds until
+	// [Entry.Lift].
+	Endless bool
 	// ParentCause says why the work's context is cancelled, if it is: client_disconnect where a connection carries it.
 	// Empty means upstream_cancel.
 	ParentCause budgetattr.Cause
@@ -124,9 +125,6 @@ func (e *Edge) Start(ctx context.Context, a Arrival) (context.Context, *Entry, e
 func (en *Entry) admit(mode budgetattr.Mode) (budgetattr.Mode, *ExhaustedError) {
 	policy := &en.edge.policy
 	g := policy.Grant(en.arrival.Ask)
-	if g.Source == budgetattr.SourceDefault && en.arrival.NoDefault {
-		g.Received, g.Source = Limit{}, budgetattr.SourceNone
-	}
 	if g.Source == budgetattr.SourceCaller && en.arrival.Source != "" {
 		g.Source = en.arrival.Source
 	}
@@ -178,8 +176,8 @@ func (en *Entry) derive(mode budgetattr.Mode) {
 		inner, en.cancel = context.WithCancelCause(context.WithoutCancel(en.base))
 		switch {
 		case en.limit.IsZero():
-		case en.edge.policy.Target == budgetattr.TargetFirstOutput:
-			// No deadline that children would inherit: it is lifted when the first output is out.
+		case en.liftable():
+			// No deadline that children would inherit: it may be lifted.
 			t := time.AfterFunc(time.Until(en.limit), func() { en.cancel(byLimit) })
 			en.release = append(en.release, func() { t.Stop() })
 		default:
@@ -191,6 +189,11 @@ func (en *Entry) derive(mode budgetattr.Mode) {
 	stop := context.AfterFunc(en.base, en.baseDone)
 	en.release = append(en.release, func() { stop() })
 	en.ctx = entryContext{Context: inner, scope: &en.scope}
+}
+
+// liftable reports whether the deadline may be lifted before the end.
+func (en *Entry) liftable() bool {
+	return en.edge.policy.Target == budgetattr.TargetFirstOutput || en.arrival.Endless
 }
 
 // limitCause is the cause of an end by the governing limit.
@@ -359,21 +362,37 @@ func (en *Entry) Reached(target budgetattr.Target) {
 		return
 	}
 	en.mu.Lock()
-	first := en.reachedAt.IsZero() && !en.ended
-	if first {
+	if en.reachedAt.IsZero() && !en.ended {
 		en.reachedAt = time.Now()
-	}
-	lift := first && target == budgetattr.TargetFirstOutput && en.ctx.Err() == nil
-	if lift {
-		en.lifted.Store(true)
-		for h := en.open; h != nil; h = h.next {
-			h.lift()
-		}
-		if en.scope.mode == budgetattr.ModeEnforce && !en.limit.IsZero() {
-			en.release[0]()
+		if target == budgetattr.TargetFirstOutput {
+			en.lift()
 		}
 	}
 	en.mu.Unlock()
+}
+
+// Lift takes the deadline off work that has turned into one without an end; see [Arrival]. The margin is taken now. Of other
+// work it changes nothing.
+func (en *Entry) Lift() {
+	en.update(func() {
+		if en.arrival.Endless && en.reachedAt.IsZero() {
+			en.reachedAt = time.Now()
+			en.lift()
+		}
+	})
+}
+
+// lift takes the deadline off, unless it is over. The caller holds the lock.
+func (en *Entry) lift() {
+	if en.ctx.Err() != nil || !en.lifted.CompareAndSwap(false, true) {
+		return
+	}
+	for h := en.open; h != nil; h = h.next {
+		h.lift()
+	}
+	if en.scope.mode == budgetattr.ModeEnforce && !en.limit.IsZero() {
+		en.release[0]()
+	}
 }
 
 // Reached marks the moment at which the request of ctx reached a target; see [Entry.Reached].

@@ -248,7 +248,7 @@ func (h *hopState) derive(ctx context.Context, stream bool) context.Context {
 		child := *s
 		child.limit, child.held = h.end(), h.end()
 		return context.WithValue(ctx, scopeKey{}, &child)
-	case stream && h.entry != nil && s.edge.policy.Target == budgetattr.TargetFirstOutput && !h.entry.lifted.Load():
+	case stream && h.entry != nil && h.entry.liftable() && !h.entry.lifted.Load():
 		inner, cancel := context.WithCancelCause(ctx)
 		cause := h.ownEnd()
 		h.give = cancel

@@ -35,7 +35,9 @@ type Policy struct {
 	// Trust says how far a caller's ask is believed.
 	Trust Trust
 	// Target is the result that the budget is about. Empty means the complete answer. With first output the deadline is
-	// lifted once [Reached] was called for it, so that a stream is not cut.
+	// lifted once [Reached] was called for it, so that a stream is not cut. Because a context cannot take back a deadline
+	// that it has shown, the request's own context then shows none: [Remaining] knows it, hops have theirs, and its end is a
+	// cancellation whose cause is the [*ExhaustedError].
 	Target budgetattr.Target
 	// Control switches enforcement at run time. Several policies may share one. Nil means enforcing with the default cap.
 	Control *Control

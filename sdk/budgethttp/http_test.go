@@ -445,8 +445,8 @@ func TestResponseKeepsWhatHandlersRelyOn(t *testing.T) {
 	mux.HandleFunc("/panic", func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) })
 	mux.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
 	mux.HandleFunc("/upgrade", func(w http.ResponseWriter, r *http.Request) {
-		if _, ok := r.Context().Deadline(); ok {
-			t.Error("a default budget for an upgrade")
+		if left, ok := budget.Remaining(r.Context()); !ok || left > 5*time.Second {
+			t.Errorf("before the upgrade: %v %v", left, ok)
 		}
 		conn, rw, err := w.(http.Hijacker).Hijack()
 		if err != nil {
@@ -456,6 +456,9 @@ func TestResponseKeepsWhatHandlersRelyOn(t *testing.T) {
 		defer conn.Close()
 		_, _ = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n")
 		_ = rw.Flush()
+		if _, ok := budget.Remaining(r.Context()); ok {
+			t.Error("a budget after the upgrade")
+		}
 		line, _ := rw.ReadString('\n')
 		_, _ = rw.WriteString(line)
 		_ = rw.Flush()
@@ -526,4 +529,62 @@ func FuzzAsk(f *testing.F) {
 			}
 		}
 	})
+}
+
+// HTTP/2 servers notice by themselves, and one connection carries many requests: the end of one leaves the others alone.
+func TestHTTP2(t *testing.T) {
+	r := newRecorder()
+	gone, slow := make(chan budgetattr.Cause, 1), make(chan struct{})
+	s := httptest.NewUnstartedServer(budgethttp.NewMiddleware(budget.Policy{Default: 10 * time.Second}, r.option())(
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/leave":
+				close(slow)
+				<-r.Context().Done()
+				cause, _ := budget.CauseOf(r.Context())
+				gone <- cause
+			case "/late":
+				<-r.Context().Done()
+			default:
+				fmt.Fprint(w, r.ProtoMajor, r.Header.Get(budgetattr.HeaderTimeout) != "")
+			}
+		})))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	defer s.Close()
+	client := s.Client()
+	client.Transport = budgethttp.NewTransport(client.Transport)
+	ctx, entry, _ := budget.NewEdge(budget.Policy{Default: 10 * time.Second}, budget.WithTracerProvider(r.provider)).Start(t.Context(), budget.Arrival{})
+	defer entry.End(nil)
+	call := func(ctx context.Context, method, path, body string) (string, error) {
+		req, _ := http.NewRequestWithContext(ctx, method, s.URL+path, strings.NewReader(body))
+		resp, err := client.Do(req)
+		if err != nil {
+			return "", err
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		return fmt.Sprint(resp.StatusCode, " ", string(b)), err
+	}
+	if got, err := call(ctx, "GET", "/", ""); got != "200 2 true" {
+		t.Errorf("%q %v", got, err)
+	}
+	leaving, leave := context.WithCancel(ctx)
+	go func() { <-slow; leave() }()
+	if _, err := call(leaving, "POST", "/leave", "unread"); !errors.Is(err, context.Canceled) {
+		t.Errorf("err %v", err)
+	}
+	if c := <-gone; c != budgetattr.CauseClientDisconnect {
+		t.Errorf("the server saw %q", c)
+	}
+	short, hop, _ := budget.StartHop(ctx, "short", budget.WithCap(100*time.Millisecond))
+	// The server's milliseconds are rounded down: its answer may come just before our own end.
+	got, err := call(short, "GET", "/late", "")
+	if e, ok := errors.AsType[*budget.ExhaustedError](err); !(ok && e.Phase == budgetattr.PhaseFirstByte || strings.HasPrefix(got, "504 ")) {
+		t.Errorf("%q %v", got, err)
+	}
+	hop.End(err)
+	if got, err := call(ctx, "GET", "/", ""); got != "200 2 true" {
+		t.Errorf("afterwards %q %v", got, err)
+	}
 }

@@ -27,7 +27,7 @@ import (
 //
 // net/http notices that an HTTP/1 client has left only once the request body was read to its end, so up to 64 KiB of it are
 // read ahead. Where that was not enough, deadline.disconnect.observable is false on the span: nothing is claimed.
-// Websockets and other upgrades get no default budget.
+// Websockets and other upgrades have their budget until the connection is theirs.
 func NewMiddleware(policy budget.Policy, opts ...Option) func(http.Handler) http.Handler {
 	cfg := newConfig(opts)
 	edge := budget.NewEdge(policy, cfg.edge...)
@@ -45,7 +45,7 @@ func (h *handler) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	ctx, entry, err := h.edge.Start(ctx, budget.Arrival{
 		Name: r.Method, Kind: trace.SpanKindServer, Attributes: arrived(r),
 		Ask: Ask(r.Header), Attempt: attemptOf(r.Header),
-		NoDefault: r.Header.Get("Upgrade") != "", ParentCause: budgetattr.CauseClientDisconnect,
+		Endless: r.Header.Get("Upgrade") != "", ParentCause: budgetattr.CauseClientDisconnect,
 	})
 	w := &response{rw: rw, ctx: ctx, entry: entry}
 	if err != nil {

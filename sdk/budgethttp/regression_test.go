@@ -217,3 +217,27 @@ func TestClientThatLeftIsNoFailure(t *testing.T) {
 		t.Errorf("%v %v", span.Status(), a)
 	}
 }
+
+// A redirect is no retry.
+func TestRedirectsAreNoAttempts(t *testing.T) {
+	var seen []string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.URL.Path+r.Header.Get(budgetattr.HeaderAttempt))
+		if r.URL.Path == "/a" {
+			http.Redirect(w, r, "/b", http.StatusFound)
+		}
+	}))
+	defer s.Close()
+	client := &http.Client{Transport: budgethttp.NewTransport(&http.Transport{})}
+	counter := budget.NewAttempts(t.Context(), 1)
+	try, _, _ := counter.Begin(t.Context(), "step")
+	req, _ := http.NewRequestWithContext(try, "GET", s.URL+"/a", nil)
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if strings.Join(seen, " ") != "/a1 /b1" || counter.Total() != 1 {
+		t.Errorf("%v, %d counted", seen, counter.Total())
+	}
+}

@@ -129,6 +129,7 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(w.rw).Hijack()
 	if err == nil {
 		w.hijacked, w.status = true, http.StatusSwitchingProtocols
+		w.entry.Lift()
 	}
 	return conn, rw, err
 }

@@ -47,7 +47,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t.cfg.stage != nil {
 		stage = t.cfg.stage(req)
 	}
-	at := budget.NextWireAttempt(req.Context())
+	at := attempt(req)
 	if at.Refused {
 		closeBody(req)
 		return nil, budget.ErrAttempts
@@ -82,6 +82,14 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	c.enter(phaseBody)
 	resp.Body = c.body(resp)
 	return resp, nil
+}
+
+// attempt counts the request, unless http.Client follows a redirect with it.
+func attempt(req *http.Request) budget.WireAttempt {
+	if req.Response != nil {
+		return budget.SameWireAttempt(req.Context())
+	}
+	return budget.NextWireAttempt(req.Context())
 }
 
 func (t *Transport) hopOptions(req *http.Request, at budget.WireAttempt) []budget.HopOption {
