@@ -240,7 +240,7 @@ func noteRefusals(w io.Writer, path string, s *tracefile.Summary) {
 	if s.Refused == 0 {
 		return
 	}
-	fmt.Fprintf(w, "laxity: %s: could not read %s; what follows is without\n", path, count(s.Refused, "record"))
+	fmt.Fprintf(w, "laxity: %s: refused and missing in the answer: %s\n", path, count(s.Refused, "record"))
 	writeRefusals(w, s, shownRefusals)
 }
 

@@ -195,14 +195,12 @@ type csvReader struct {
 func readCSV(br *bufio.Reader, opts Options, s *sink) error {
 	head, _ := br.Peek(peekSize)
 	line, _, _ := bytes.Cut(head, []byte("\n"))
-	guard := &recordGuard{r: br, max: opts.MaxRecord}
-	r := csv.NewReader(guard)
-	r.Comma = delimiter(line)
-	r.FieldsPerRecord = -1
-	header, err := r.Read()
+	rows := &csvRows{br: br, comma: delimiter(line), max: opts.MaxRecord}
+	header, _, err := rows.next()
 	if err != nil {
 		return fmt.Errorf("%w: CSV header: %v", ErrFormat, err)
 	}
+	rows.fields = len(header)
 	c := &csvReader{header: header, index: map[string]int{}, sink: s}
 	for i, column := range header {
 		header[i] = strings.TrimSpace(column)
@@ -217,40 +215,22 @@ func readCSV(br *bufio.Reader, opts Options, s *sink) error {
 		return err
 	}
 	for {
-		guard.since = 0
-		offset := r.InputOffset()
-		row, err := r.Read()
+		row, at, err := rows.next()
 		if err == io.EOF {
 			return nil
 		}
 		var parse *csv.ParseError
 		if errors.As(err, &parse) {
-			s.refuse(Position{Line: parse.StartLine, Offset: offset}, "%v", parse.Err)
+			s.refuse(at, "%v", parse.Err)
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("read: %w", err)
+			return err
 		}
-		line, _ := r.FieldPos(0)
-		if err := c.row(row, Position{Line: line, Offset: offset}); err != nil {
+		if err := c.row(row, at); err != nil {
 			return err
 		}
 	}
-}
-
-// recordGuard fails instead of filling the memory with a record that does not end.
-type recordGuard struct {
-	r          io.Reader
-	since, max int
-}
-
-func (g *recordGuard) Read(p []byte) (int, error) {
-	if g.since > g.max {
-		return 0, fmt.Errorf("a record of more than %d MiB", g.max>>20)
-	}
-	n, err := g.r.Read(p)
-	g.since += n
-	return n, err
 }
 
 func (c *csvReader) check() error {

@@ -131,9 +131,8 @@ func (j *jsonReader) object(at Position) error {
 		if size += len(raw); size > j.src.max {
 			return j.broken(at, &errBroken{fmt.Sprintf("a record of more than %d MiB", j.src.max>>20)})
 		}
-		value, err := decodeJSON(raw)
-		if err != nil {
-			j.sink.refuse(withPath(at, key), "%v", err)
+		value, ok := j.decode(raw, withPath(j.src.start, joinPath(at.Path, key)))
+		if !ok {
 			unusable = true
 			continue
 		}
@@ -208,9 +207,8 @@ func (j *jsonReader) array(at Position, otlp bool, depth int) error {
 }
 
 func (j *jsonReader) element(raw []byte, at Position, otlp bool) error {
-	value, err := decodeJSON(raw)
-	if err != nil {
-		j.sink.refuse(at, "%v", err)
+	value, ok := j.decode(raw, at)
+	if !ok {
 		return nil
 	}
 	o, ok := value.(map[string]any)

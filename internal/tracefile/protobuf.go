@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
@@ -196,10 +197,15 @@ func (p *protoReader) scopeSpans(group wireField, res *resourcepb.Resource, at P
 
 func (p *protoReader) unmarshal(f wireField, m proto.Message, at Position) bool {
 	if err := proto.Unmarshal(f.value, m); err != nil {
-		p.sink.refuse(at, "invalid protobuf: %v", errors.Unwrap(err))
+		p.sink.refuse(at, "invalid protobuf: %s", protoReason(err))
 		return false
 	}
 	return true
+}
+
+// protoReason is an error without the beginning that all of them have, whose white space differs from build to build.
+func protoReason(err error) string {
+	return strings.TrimSpace(strings.TrimPrefix(err.Error(), "proto:"))
 }
 
 // wireField is a field of bytes; offset is where its value begins in the file.
@@ -214,13 +220,13 @@ func (p *protoReader) fields(raw []byte, at Position, start int64, do func(wireF
 	for pos := 0; pos < len(raw); {
 		number, kind, n := protowire.ConsumeTag(raw[pos:])
 		if n < 0 {
-			p.sink.refuse(withOffset(at, start+int64(pos)), "invalid protobuf: %v", protowire.ParseError(n))
+			p.sink.refuse(withOffset(at, start+int64(pos)), "invalid protobuf: %s", protoReason(protowire.ParseError(n)))
 			return false
 		}
 		pos += n
 		size := protowire.ConsumeFieldValue(number, kind, raw[pos:])
 		if size < 0 {
-			p.sink.refuse(withOffset(at, start+int64(pos)), "invalid protobuf: %v", protowire.ParseError(size))
+			p.sink.refuse(withOffset(at, start+int64(pos)), "invalid protobuf: %s", protoReason(protowire.ParseError(size)))
 			return false
 		}
 		if kind == protowire.BytesType {
