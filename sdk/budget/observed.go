@@ -53,7 +53,14 @@ func LoadLimits(path, service string) (*Limits, error) {
 	return ReadLimits(f, service)
 }
 
-// ReadLimits reads a policy file as [LoadLimits] does. Values that are negative, not finite or too large are errors.
+// ReadLimits reads a policy file as [LoadLimits] does:
+//
+//	{"version": 1, "accepted_false_timeout_rate": 0.001, "dependencies": [
+//	  {"service": "chat", "stage": "rerank", "peer": "reranker",
+//	   "cap_s": 1.5, "observed_limit_s": 0.42, "reserve_s": 0.05, "min_useful_s": 0.15}]}
+//
+// Durations are in seconds. Service, stage and peer may be missing and then mean any; a bound that is missing does not bound.
+// Values that are negative, not finite or too large are errors.
 func ReadLimits(r io.Reader, service string) (*Limits, error) {
 	var file policyFile
 	if err := json.NewDecoder(r).Decode(&file); err != nil {
