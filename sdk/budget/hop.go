@@ -51,6 +51,7 @@ type hopFacts struct {
 	phase    budgetattr.Phase
 	decided  budgetattr.Decision
 	cleanup  cleanupTime
+	drained  drain
 	cfg      *hopConfig // nil unless the hop has a span
 	attrs    []attribute.KeyValue
 

@@ -74,6 +74,19 @@ func (h Hop) Decide(d budgetattr.Decision) {
 	}
 }
 
+// drain is what was still taken in after the end, and how much of that time was declared.
+type drain struct{ spent, allowed time.Duration }
+
+// Drained records that the hop went on after its cancellation to take in what was already paid for, as declared: of the
+// time spent, what is allowed is no post-cancel work.
+func (h Hop) Drained(spent, allowed time.Duration) {
+	if s := h.lock(); s != nil {
+		s.drained.spent += spent
+		s.drained.allowed += min(spent, allowed)
+		s.mu.Unlock()
+	}
+}
+
 // Unconfirmed records that the hop returns without knowing whether the work it started has stopped.
 func (h Hop) Unconfirmed() {
 	if s := h.lock(); s != nil {
@@ -256,7 +269,7 @@ func (h *hopState) afterSignal(now time.Time, cause budgetattr.Cause, ended bool
 	if at.Before(h.start) {
 		at = h.start
 	}
-	return at.Sub(h.start), max(now.Sub(at)-h.cleanup.allowed(), 0)
+	return at.Sub(h.start), max(now.Sub(at)-h.cleanup.allowed()-h.drained.allowed, 0)
 }
 
 // attributes appends the terms of the hop.
@@ -295,6 +308,9 @@ func (h *hopState) attributes(left time.Duration) {
 	}
 	if h.cfg.backoff > 0 {
 		kv = append(kv, attribute.Float64(budgetattr.BackoffKey, h.cfg.backoff.Seconds()))
+	}
+	if h.drained.spent > 0 {
+		kv = append(kv, attribute.Float64(budgetattr.DrainTimeKey, h.drained.spent.Seconds()))
 	}
 	if h.scope.detached != "" {
 		kv = append(kv, attribute.String(budgetattr.DetachedIDKey, h.scope.detached))

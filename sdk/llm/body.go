@@ -1,0 +1,180 @@
+package llm
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/laxity-dev/laxity/sdk/budget"
+	"github.com/laxity-dev/laxity/sdk/budgetattr"
+	"github.com/laxity-dev/laxity/sdk/stream"
+)
+
+// streamBody is the body that the client reads.
+type streamBody struct{ call *call }
+
+func (b *streamBody) Read(p []byte) (int, error) {
+	c := b.call
+	n, err := c.reader.Read(p)
+	if err == nil {
+		return n, nil
+	}
+	c.settle(err)
+	(*wireBody)(c).Close()
+	return n, c.err
+}
+
+// Close ends the stream. A caller that closes it before its end no longer waits for it.
+func (b *streamBody) Close() error {
+	c := b.call
+	if c.reader.Facts().Err == nil {
+		c.closed.Store(true)
+	}
+	c.settleClosed()
+	_ = c.reader.Close()
+	return (*wireBody)(c).Close()
+}
+
+func (c *call) settleClosed() {
+	if c.reader.Facts().Err == nil {
+		c.settle(stream.ErrClosed)
+	}
+}
+
+// wireBody is the provider's body under the watch. What it reads is counted.
+type wireBody call
+
+func (b *wireBody) Read(p []byte) (int, error) {
+	c := (*call)(b)
+	c.reading <- struct{}{}
+	defer func() { <-c.reading }()
+	n, err := c.body.Read(p)
+	if n > 0 {
+		c.mu.Lock()
+		c.progress.Store(c.tally.feed(p[:n], c.gone()))
+		if scan := c.tally.scanner.Err(); scan != nil {
+			err = scan
+		}
+		c.mu.Unlock()
+	}
+	return n, err
+}
+
+// Close ends the request at once, or when it is drained. It is called by the watch and by the client; the first call
+// counts, and the others wait for it.
+func (b *wireBody) Close() error {
+	c := (*call)(b)
+	c.closing.Do(func() {
+		if f := c.reader.Facts(); f.Err != nil {
+			c.settle(f.Err)
+		}
+		c.mu.Lock()
+		whole := c.tally.complete
+		c.mu.Unlock()
+		if c.gone() && !whole && c.cfg.cancel.drains() {
+			go c.drain()
+			return
+		}
+		c.shut()
+	})
+	return nil
+}
+
+// shut closes the request and ends the call.
+func (c *call) shut() {
+	switch {
+	case c.outcome != nil:
+		c.wire(c.outcome)
+	case c.err != io.EOF:
+		c.wire(budget.CauseError(budgetattr.CauseSuperseded))
+	}
+	_ = c.body.Close()
+	c.finish()
+}
+
+// drain reads on as the policy declares.
+func (c *call) drain() {
+	policy, began := c.cfg.cancel, time.Now()
+	allowed := policy.drain
+	silence := c.cfg.idle
+	var end *time.Timer
+	switch {
+	case !policy.full:
+		end = time.AfterFunc(policy.drain, func() { c.wire(stream.ErrClosed) })
+		silence = 0
+	case silence > 0:
+		end = time.AfterFunc(silence, func() { c.wire(stream.ErrClosed) })
+	}
+	buffer := make([]byte, 16<<10)
+	for {
+		_, err := (*wireBody)(c).Read(buffer)
+		if err != nil {
+			break
+		}
+		if end != nil && silence > 0 {
+			end.Reset(silence)
+		}
+	}
+	if end != nil {
+		end.Stop()
+	}
+	spent := time.Since(began)
+	if policy.full {
+		allowed = spent
+	}
+	c.hop.Drained(spent, allowed)
+	c.shut()
+}
+
+// wholeBody is the body of an answer that is no stream.
+type wholeBody struct {
+	call   *call
+	failed error // what the status says
+	read   bytes.Buffer
+}
+
+// maxWhole bounds what is kept of an answer to find its usage in it.
+const maxWhole = 4 << 20
+
+func (b *wholeBody) Read(p []byte) (int, error) {
+	n, err := b.call.body.Read(p)
+	if b.read.Len()+n <= maxWhole {
+		b.read.Write(p[:n])
+	}
+	if err != nil {
+		err = b.end(err)
+	}
+	return n, err
+}
+
+func (b *wholeBody) Close() error {
+	err := b.call.body.Close()
+	_ = b.end(stream.ErrClosed)
+	return err
+}
+
+func (b *wholeBody) end(err error) error {
+	c := b.call
+	c.closing.Do(func() {
+		var m message
+		if json.Unmarshal(b.read.Bytes(), &m) == nil {
+			c.mu.Lock()
+			c.tally.complete = true
+			c.tally.facts(&m)
+			for _, choice := range m.Choices {
+				c.tally.finish = choice.FinishReason
+			}
+			c.mu.Unlock()
+		}
+		c.settle(err)
+		if b.failed != nil && (err == io.EOF || c.left) {
+			c.outcome = b.failed
+		}
+		c.finish()
+	})
+	if err == io.EOF {
+		return io.EOF
+	}
+	return c.err
+}
