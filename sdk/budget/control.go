@@ -20,13 +20,13 @@ const (
 
 // Control switches between off, shadow and enforce at run time, and caps the share of rejections that rest on a value
 // received from outside, so that a caller or a clock gone bad cannot black out a service. A request keeps the mode it
-// started with. A Control is safe for concurrent use.
+// started with. The zero Control enforces, with the default cap. A Control is safe for concurrent use.
 type Control struct {
-	mode  atomic.Value // budgetattr.Mode
-	share float64
+	mode atomic.Value // budgetattr.Mode; enforce if nothing was stored
 
 	mu      sync.Mutex
-	origin  time.Time
+	share   float64
+	origin  time.Time // zero until the first decision of a zero Control
 	buckets [rejectionBuckets]rejectionBucket
 }
 
@@ -66,12 +66,20 @@ func (c *Control) SetMode(mode budgetattr.Mode) {
 }
 
 // Mode returns the mode in force.
-func (c *Control) Mode() budgetattr.Mode { return c.mode.Load().(budgetattr.Mode) }
+func (c *Control) Mode() budgetattr.Mode {
+	if mode, ok := c.mode.Load().(budgetattr.Mode); ok {
+		return mode
+	}
+	return budgetattr.ModeEnforce
+}
 
 // decide counts one decision about a value received from outside and reports whether it may be a rejection.
 func (c *Control) decide(now time.Time, reject bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.origin.IsZero() {
+		c.origin, c.share = now, DefaultRejectionCap
+	}
 	tick := int64(now.Sub(c.origin) / (RejectionWindow / rejectionBuckets))
 	b := &c.buckets[tick%rejectionBuckets]
 	if b.tick != tick {

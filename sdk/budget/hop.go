@@ -246,15 +246,14 @@ func (h *hopState) derive(ctx context.Context, stream bool) context.Context {
 	case !h.ends() || s.mode == budgetattr.ModeOff:
 		return ctx
 	case s.mode == budgetattr.ModeShadow:
-		child := *s
-		child.limit, child.held = h.end(), h.end()
-		return context.WithValue(ctx, scopeKey{}, &child)
+		return s.within(ctx, h.end())
 	case stream && h.entry != nil && h.entry.liftable() && !h.entry.lifted.Load():
 		inner, cancel := context.WithCancelCause(ctx)
 		cause := h.ownEnd()
 		h.give = cancel
 		h.timer = time.AfterFunc(h.allowed.Amount, func() { cancel(cause) })
-		return inner
+		// There is no deadline to inherit, but whoever is called below gets no more than the hop has.
+		return s.within(inner, h.end())
 	case h.governed && h.allowed.Reserve == 0 && h.allowed.Amount == h.before:
 		if d, ok := ctx.Deadline(); ok && !h.end().Before(d) {
 			return ctx

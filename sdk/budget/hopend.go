@@ -223,7 +223,7 @@ func (h *hopState) measure(now time.Time, err error, cause budgetattr.Cause, end
 				attribute.Bool(budgetattr.CancelConfirmedKey, !h.unsure),
 				attribute.Float64(budgetattr.PostCancelTimeKey, post.Seconds()))
 		}
-		if timedOut || h.phase != "" && err != nil {
+		if timedOut || h.phase != "" && isTimeout(err) {
 			h.attrs = append(h.attrs, attribute.String(budgetattr.TimeoutPhaseKey, string(h.timeoutPhase())))
 		}
 		h.attrs = h.cleanup.attributes(h.attrs, within)
@@ -356,9 +356,13 @@ func errorType(err error) string {
 	if errors.As(err, &typed) {
 		return typed.ErrorType()
 	}
-	var timeout interface{ Timeout() bool }
-	if errors.As(err, &timeout) && timeout.Timeout() {
+	if isTimeout(err) {
 		return "timeout"
 	}
 	return fmt.Sprintf("%T", err)
+}
+
+func isTimeout(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.As(err, &timeout) && timeout.Timeout()
 }

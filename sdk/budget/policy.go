@@ -61,6 +61,8 @@ func (p Policy) Validate() error {
 		return fmt.Errorf("%w: the minimum %v is above the maximum %v", ErrTerms, p.Min, p.Max)
 	case p.Default > 0 && p.Default < p.Min:
 		return fmt.Errorf("%w: the default %v is below the minimum %v", ErrTerms, p.Default, p.Min)
+	case p.Default > 0 && p.Reserve >= p.Default, p.Max > 0 && p.Reserve >= p.Max:
+		return fmt.Errorf("%w: a reserve of %v leaves no hop any time of the default %v and the maximum %v", ErrTerms, p.Reserve, p.Default, p.Max)
 	case p.Trust > TrustNone:
 		return fmt.Errorf("%w: trust %d is not known", ErrTerms, p.Trust)
 	}

@@ -29,6 +29,13 @@ func scopeFrom(ctx context.Context) *scope {
 	return s
 }
 
+// within returns ctx with the limit of a hop that gives it no deadline.
+func (s *scope) within(ctx context.Context, end time.Time) context.Context {
+	child := *s
+	child.limit, child.held = end, end
+	return context.WithValue(ctx, scopeKey{}, &child)
+}
+
 // outside is the scope of contexts that no edge has touched. It uses the global telemetry providers, which delegate to
 // whatever is installed later.
 var outside = sync.OnceValue(func() *scope {

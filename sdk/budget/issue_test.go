@@ -1,0 +1,47 @@
+package budget_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/laxity-dev/laxity/sdk/budget"
+	"github.com/laxity-dev/laxity/sdk/budgetattr"
+)
+
+// Each test here is a fault that was found in this package.
+
+// A Control that NewControl did not make panicked at the first request.
+func TestIssueZeroControlEnforces(t *testing.T) {
+	var c budget.Control
+	if c.Mode() != budgetattr.ModeEnforce {
+		t.Errorf("mode %q", c.Mode())
+	}
+	e := budget.NewEdge(budget.Policy{Default: time.Minute, Control: &c})
+	refused := 0
+	for range 1000 {
+		_, entry, err := e.Start(t.Context(), budget.Arrival{Ask: budget.LimitOf(0)})
+		if err != nil {
+			refused++
+		}
+		entry.End(err)
+	}
+	if refused == 0 || refused > 300 {
+		t.Errorf("%d of 1000 refused for a value from outside", refused)
+	}
+	c.SetMode(budgetattr.ModeOff)
+	if c.Mode() != budgetattr.ModeOff {
+		t.Errorf("mode %q", c.Mode())
+	}
+}
+
+// A reserve as large as the budget made every hop of every request refused, and nothing said so.
+func TestIssueReserveThatLeavesNothingIsRefused(t *testing.T) {
+	for _, p := range []budget.Policy{
+		{Default: time.Second, Reserve: time.Second}, {Max: time.Second, Reserve: 2 * time.Second},
+	} {
+		if err := p.Validate(); !errors.Is(err, budget.ErrTerms) {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
+}
