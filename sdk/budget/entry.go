@@ -134,9 +134,9 @@ func (en *Entry) admit(mode budgetattr.Mode) (budgetattr.Mode, *ExhaustedError) 
 	}
 	if d, ok := en.base.Deadline(); ok && (en.limit.IsZero() || d.Before(en.limit)) {
 		if !bounded {
-			g.Received, g.Source = LimitOf(d.Sub(en.start)), budgetattr.SourceCaller
+			g.Source = budgetattr.SourceCaller
 		}
-		en.limit = d
+		g.Received, en.limit = LimitOf(max(d.Sub(en.start), 0)), d
 	}
 	expiredAlready := false
 	if x := en.arrival.Expiry; !x.IsZero() {

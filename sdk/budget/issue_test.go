@@ -1,8 +1,10 @@
 package budget_test
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/laxity-dev/laxity/sdk/budget"
@@ -10,6 +12,23 @@ import (
 )
 
 // Each test here is a fault that was found in this package.
+
+// A nearer deadline of the context it came under governed the work, but what it had received was recorded as more.
+func TestIssueReceivedIsWhatTheContextLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecorder()
+		base, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		for name, ask := range map[string]budget.Limit{"default": {}, "caller": budget.LimitOf(time.Second)} {
+			_, entry, _ := edge(r, budget.Policy{Default: 2 * time.Second}).Start(base, budget.Arrival{Name: name, Ask: ask})
+			entry.End(nil)
+			want(t, r.span(t, name), map[string]any{
+				budgetattr.BudgetReceivedKey: 300 * time.Millisecond, budgetattr.MarginKey: 300 * time.Millisecond,
+				budgetattr.BudgetSourceKey: name,
+			})
+		}
+	})
+}
 
 // A Control that NewControl did not make panicked at the first request.
 func TestIssueZeroControlEnforces(t *testing.T) {

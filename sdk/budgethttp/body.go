@@ -66,7 +66,7 @@ func (b *requestBody) change() {
 func (b *requestBody) fill() {
 	defer close(b.done)
 	chunk := make([]byte, 4<<10)
-	for {
+	for unwanted := 0; unwanted < readAheadLimit; {
 		b.mu.Lock()
 		for len(b.buf) >= readAheadLimit && !b.closed {
 			changed := b.changed
@@ -74,17 +74,17 @@ func (b *requestBody) fill() {
 			<-changed
 			b.mu.Lock()
 		}
-		closed := b.closed
 		b.mu.Unlock()
-		if closed {
-			return
-		}
 		n, err := b.src.Read(chunk)
 		b.mu.Lock()
-		b.buf = append(b.buf, chunk[:n]...)
+		if b.closed {
+			unwanted += n
+		} else {
+			b.buf = append(b.buf, chunk[:n]...)
+		}
 		b.err = err
 		b.change()
-		closed = b.closed
+		closed := b.closed
 		b.mu.Unlock()
 		if err != nil {
 			if !closed && clientGone(err) {
@@ -146,7 +146,7 @@ func (b *requestBody) Close() error {
 }
 
 // stop ends the reading ahead and waits for its goroutine. It reports whether a client that left would have been noticed.
-func (b *requestBody) stop() (observable bool) {
+func (b *requestBody) stop(w *response) (observable bool) {
 	if b == nil {
 		return true
 	}
@@ -161,17 +161,25 @@ func (b *requestBody) stop() (observable bool) {
 		<-b.done
 		return true
 	}
-	// What is on its way is let in, so that the connection can be used again; then a client that sends no more is not
-	// waited for.
+	// What is on its way is let in, so that the connection can be used again.
 	patience := time.NewTimer(lastBytes)
 	defer patience.Stop()
 	select {
 	case <-b.done:
 	case <-patience.C:
-		if b.rc.SetReadDeadline(time.Unix(1, 0)) == nil {
-			<-b.done
-			_ = b.rc.SetReadDeadline(time.Time{})
-		}
+		b.interrupt(w)
 	}
 	return false
+}
+
+// interrupt ends a read that waits for a client that sends no more. The server would wait for it too, before it sends the
+// answer or after; with the deadline left behind it does not.
+func (b *requestBody) interrupt(w *response) {
+	if b.rc.SetReadDeadline(time.Unix(1, 0)) != nil {
+		return
+	}
+	<-b.done
+	if b.err == io.EOF || !w.endConnection() {
+		_ = b.rc.SetReadDeadline(time.Time{})
+	}
 }

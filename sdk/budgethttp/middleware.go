@@ -62,7 +62,10 @@ func (h *handler) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	defer func() {
 		p := recover()
 		stop()
-		if !body.stop() && entry.Span().IsRecording() {
+		if p != nil {
+			w.abandon()
+		}
+		if !body.stop(w) && entry.Span().IsRecording() {
 			entry.Span().SetAttributes(attribute.Bool(budgetattr.DisconnectObservableKey, false))
 		}
 		if p != nil {
@@ -92,7 +95,9 @@ func (h *handler) end(entry *budget.Entry, w *response, r *http.Request, err err
 		if route != "" {
 			span.SetName(r.Method + " " + route)
 		}
-		span.SetAttributes(attribute.Int("http.response.status_code", w.recorded()))
+		if status := w.recorded(); status != 0 {
+			span.SetAttributes(attribute.Int("http.response.status_code", status))
+		}
 		var status statusError
 		if errors.As(err, &status) {
 			span.SetAttributes(attribute.String("error.type", status.ErrorType()))

@@ -29,6 +29,7 @@ type response struct {
 	begun    bool // the final header went out, by the handler
 	expired  bool // the budget answered
 	hijacked bool
+	duplex   bool // the server lets the request be read beside the answer
 	output   bool
 }
 
@@ -66,6 +67,9 @@ func (w *response) writeHeader(code int) {
 	}
 	if code >= 200 || code == http.StatusSwitchingProtocols {
 		w.begun, w.status = true, code
+		if code == http.StatusSwitchingProtocols {
+			w.entry.Lift()
+		}
 		if d := w.entry.Degraded(); len(d) > 0 {
 			out.Set(budgetattr.HeaderDegraded, strings.Join(d, ", "))
 		}
@@ -132,6 +136,15 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		w.entry.Lift()
 	}
 	return conn, rw, err
+}
+
+// EnableFullDuplex lets the handler go on reading the request after its answer began.
+func (w *response) EnableFullDuplex() error {
+	err := http.NewResponseController(w.rw).EnableFullDuplex()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.duplex = w.duplex || err == nil
+	return err
 }
 
 // Unwrap lets http.ResponseController reach the server's writer.
@@ -205,13 +218,34 @@ func declaredTrailer(declared []string, key string) bool {
 	return false
 }
 
-// recorded is the status for the record; 499 if the client left before the answer.
+// abandon lets nobody answer any more: the handler has panicked, and the server's writer is not for use after it.
+func (w *response) abandon() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.expired = true
+}
+
+// endConnection reports whether the answer is, or can be made, the last one of its connection. After a header that was
+// begun the server sees to that itself, when it cannot read the rest of the request; in full duplex it does not look.
+func (w *response) endConnection() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.expired:
+		return true
+	case w.hijacked:
+		return false
+	case w.begun:
+		return !w.duplex
+	}
+	w.ownHeader().Set("Connection", "close")
+	return true
+}
+
+// recorded is the status for the record; 499 if the client left before the answer, 0 if there is none.
 func (w *response) recorded() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.status == 0 {
-		return http.StatusOK
-	}
 	return w.status
 }
 
