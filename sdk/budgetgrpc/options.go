@@ -2,9 +2,7 @@ package budgetgrpc
 
 import (
 	"strings"
-	"sync"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
@@ -12,6 +10,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/laxity-dev/laxity/sdk/budget"
+	"github.com/laxity-dev/laxity/sdk/internal/carry"
 )
 
 // Option changes a server or a client; those that mean nothing to one of them are ignored there.
@@ -25,15 +24,7 @@ type config struct {
 }
 
 func newConfig(opts []Option) *config {
-	c := &config{
-		// The global propagator may be set after this, and is a no-op if it never is.
-		propagator: sync.OnceValue(func() propagation.TextMapPropagator {
-			if p := otel.GetTextMapPropagator(); len(p.Fields()) > 0 {
-				return p
-			}
-			return propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
-		}),
-	}
+	c := &config{propagator: carry.Propagator()}
 	for _, o := range opts {
 		if o.apply != nil {
 			o.apply(c)

@@ -3,7 +3,6 @@ package budgetgrpc
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/laxity-dev/laxity/sdk/budget"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
+	"github.com/laxity-dev/laxity/sdk/internal/carry"
 	"github.com/laxity-dev/laxity/sdk/wire"
 )
 
@@ -24,9 +24,6 @@ var (
 	attemptKey  = strings.ToLower(budgetattr.HeaderAttempt)
 	degradedKey = strings.ToLower(budgetattr.HeaderDegraded)
 )
-
-// maxAttempt bounds what is believed of an attempt's number.
-const maxAttempt = 1000
 
 // ServerOptions return the interceptors, chained, that grant each call a budget by the policy and record it on a server
 // span. It panics if the policy contradicts itself.
@@ -51,7 +48,7 @@ func (s *server) start(ctx context.Context, fullMethod string) (context.Context,
 	route := strings.TrimPrefix(fullMethod, "/")
 	ctx, entry, err := s.edge.Start(ctx, budget.Arrival{
 		Name: route, Kind: trace.SpanKindServer, Attributes: describe(fullMethod),
-		Ask: ask(ctx, md), Attempt: attemptOf(md), ParentCause: budgetattr.CauseUpstreamCancel,
+		Ask: ask(ctx, md), Attempt: carry.Attempt(carrier(md).Get(attemptKey)), ParentCause: budgetattr.CauseUpstreamCancel,
 	})
 	entry.SetRoute(route)
 	return ctx, entry, err
@@ -69,18 +66,6 @@ func ask(ctx context.Context, md metadata.MD) budget.Limit {
 		return budget.Limit{}
 	}
 	return budget.LimitOf(d)
-}
-
-func attemptOf(md metadata.MD) int {
-	v := md.Get(attemptKey)
-	if len(v) == 0 {
-		return 1
-	}
-	n, err := strconv.Atoi(v[0])
-	if err != nil || n < 1 {
-		return 1
-	}
-	return min(n, maxAttempt)
 }
 
 func (s *server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {

@@ -2,7 +2,6 @@ package budgethttp
 
 import (
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/laxity-dev/laxity/sdk/budget"
@@ -23,16 +22,4 @@ func Ask(h http.Header) budget.Limit {
 		return budget.Limit{}
 	}
 	return budget.LimitOf(d)
-}
-
-// maxAttempt bounds what is believed of an attempt's number.
-const maxAttempt = 1000
-
-// attemptOf returns the number of the attempt that the headers carry, 1 if none or nonsense.
-func attemptOf(h http.Header) int {
-	n, err := strconv.Atoi(h.Get(budgetattr.HeaderAttempt))
-	if err != nil || n < 1 {
-		return 1
-	}
-	return min(n, maxAttempt)
 }

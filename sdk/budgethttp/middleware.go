@@ -15,6 +15,7 @@ import (
 
 	"github.com/laxity-dev/laxity/sdk/budget"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
+	"github.com/laxity-dev/laxity/sdk/internal/carry"
 )
 
 // NewMiddleware returns a middleware that grants each request a budget by the policy, as its context's deadline, and
@@ -44,7 +45,7 @@ func (h *handler) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	ctx := h.cfg.propagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	ctx, entry, err := h.edge.Start(ctx, budget.Arrival{
 		Name: r.Method, Kind: trace.SpanKindServer, Attributes: arrived(r),
-		Ask: Ask(r.Header), Attempt: attemptOf(r.Header),
+		Ask: Ask(r.Header), Attempt: carry.Attempt(r.Header.Get(budgetattr.HeaderAttempt)),
 		Endless: r.Header.Get("Upgrade") != "", ParentCause: budgetattr.CauseClientDisconnect,
 	})
 	w := &response{rw: rw, ctx: ctx, entry: entry}

@@ -2,16 +2,15 @@ package budgethttp
 
 import (
 	"net/http"
-	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/laxity-dev/laxity/sdk/budget"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
+	"github.com/laxity-dev/laxity/sdk/internal/carry"
 )
 
 // Option changes a middleware or a transport; those that mean nothing to one of them are ignored there.
@@ -29,15 +28,7 @@ type config struct {
 }
 
 func newConfig(opts []Option) *config {
-	c := &config{
-		// The global propagator may be set after this, and is a no-op if it never is.
-		propagator: sync.OnceValue(func() propagation.TextMapPropagator {
-			if p := otel.GetTextMapPropagator(); len(p.Fields()) > 0 {
-				return p
-			}
-			return propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
-		}),
-	}
+	c := &config{propagator: carry.Propagator()}
 	for _, o := range opts {
 		if o.apply != nil {
 			o.apply(c)
