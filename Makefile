@@ -70,6 +70,9 @@ soak: engine-lib build ## the long proofs: many kills, long fuzzing
 	LAXITY_SOAK=1 $(GO) test -p 1 -timeout 120m ./...
 	cd sdk && LAXITY_SOAK=1 $(GO) test -p 1 -timeout 60m ./...
 
+.PHONY: bench
+bench: bench-sdk bench-path ## performance as ratios to a named peer
+
 FUZZ_TIME ?= 30s
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZ_TIME each
