@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,8 +36,16 @@ func (s Seconds) text() string {
 	return strings.TrimRight(fmt.Sprintf("%d.%09d", whole, part), "0")
 }
 
-// UnmarshalJSON reads a finite number of seconds.
+// UnmarshalJSON reads a finite number of seconds, exactly where it is a decimal of at most nine places.
 func (s *Seconds) UnmarshalJSON(b []byte) error {
+	whole, part, _ := strings.Cut(string(b), ".")
+	if n, err := strconv.ParseUint(whole, 10, 63); err == nil && n < maxSeconds && len(part) <= 9 {
+		ns, err := strconv.ParseUint("0"+part+"000000000"[len(part):], 10, 64)
+		if err == nil {
+			*s = Seconds(n*uint64(time.Second) + ns)
+			return nil
+		}
+	}
 	f, err := strconv.ParseFloat(string(b), 64)
 	if err != nil {
 		return fmt.Errorf("%w: %s is no number of seconds", ErrInvalid, b)
@@ -45,6 +54,8 @@ func (s *Seconds) UnmarshalJSON(b []byte) error {
 	*s = Seconds(d)
 	return err
 }
+
+const maxSeconds = uint64(math.MaxInt64 / time.Second)
 
 // Parse reads an envelope from JSON and validates it. Fields it does not know are passed over.
 func Parse(b []byte) (Envelope, error) {
