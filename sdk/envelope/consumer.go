@@ -129,7 +129,8 @@ func (c *Consumer) found(e record.Entry) {
 }
 
 // Handle checks a delivery and, if it may run, runs work under what is left of its budget. It returns what to do with the
-// message; whoever adapts a broker does that, and need know nothing else. Work that does not stop after its end is waited
+// message; whoever adapts a broker does that, and need know nothing else. A ctx cancelled with the cause shutdown (see
+// [budget.CauseError]) ends the execution and leaves the unit to another. Work that does not stop after its end is waited
 // for no longer than the policy's clean-up: then the unit closes without it, counts as possibly still running until it
 // returns, and its result is late.
 func (c *Consumer) Handle(ctx context.Context, d Delivery, work func(context.Context, *Run) error) Disposition {

@@ -383,3 +383,50 @@ func TestWhatMakesNoSenseIsRefused(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 }
+
+// A worker that shuts down gives its work back: the unit is not cancelled.
+func TestShutdownLeavesTheWorkToAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, budget.Policy{})
+		e := s.send(t, t.Context(), envelope.Spec{ID: "job", Limit: time.Minute})
+		ctx, stop := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { stop(budget.CauseError(budgetattr.CauseShutdown)) })
+		d := s.Handle(ctx, envelope.Delivery{Envelope: e, Name: "job"}, func(ctx context.Context, _ *envelope.Run) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		if u := s.unit(t, "job"); d.Action != envelope.Retry || u.State != envelope.Queued {
+			t.Errorf("%+v\n%+v", d, u)
+		}
+		d = s.Handle(t.Context(), envelope.Delivery{Envelope: e, Name: "job"}, nothing)
+		if u := s.unit(t, "job"); d.Outcome != budgetattr.OutcomeDone || u.Run != 2 {
+			t.Errorf("%+v\n%+v", d, u)
+		}
+	})
+}
+
+// Work that waits for a person holds no call open; it comes back under the same clock, and the way back is no attempt.
+func TestAPauseHoldsNothingOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, budget.Policy{})
+		e := s.send(t, t.Context(), envelope.Spec{ID: "job", Limit: time.Minute, Attempts: 1})
+		delivery := envelope.Delivery{Envelope: e, Name: "job"}
+		d := s.Handle(t.Context(), delivery, func(context.Context, *envelope.Run) error { return &envelope.Pause{For: "approval"} })
+		if u := s.unit(t, "job"); d.Action != envelope.Ack || u.State != envelope.Queued || u.PausedFor != "approval" {
+			t.Errorf("%+v\n%+v", d, u)
+		}
+		if s.entry(t)[budgetattr.OutcomeKey].AsString() != "done_with_pending" {
+			t.Errorf("%v", s.entry(t))
+		}
+		time.Sleep(30 * time.Second)
+		s.Handle(t.Context(), delivery, func(ctx context.Context, r *envelope.Run) error {
+			if left, _ := budget.Remaining(ctx); left > 30*time.Second {
+				t.Errorf("%v left", left)
+			}
+			return nil
+		})
+		if u := s.unit(t, "job"); u.Outcome != budgetattr.OutcomeDone || u.Attempts["queue"] != 1 || u.Waited.Duration() != 30*time.Second {
+			t.Errorf("%+v", u)
+		}
+	})
+}

@@ -225,6 +225,14 @@ func (r *Run) finish(ctx context.Context, err error, stopped bool) Disposition {
 			return d
 		}
 	}
+	if cause, ended := budget.CauseOf(ctx); ended && cause == budgetattr.CauseShutdown && err != nil {
+		// The worker goes, the work stays.
+		clean, done := budget.Cleanup(ctx)
+		defer done()
+		if d, done := r.requeue(clean, Disposition{Action: Retry, Err: err}, ""); done {
+			return d
+		}
+	}
 	if again, ok := errors.AsType[*Again](err); ok && outcome == budgetattr.OutcomeFailed && r.fits(ctx, again.After) {
 		if d, done := r.requeue(ctx, Disposition{Action: Retry, After: again.After, Err: again.Err}, ""); done {
 			return d

@@ -1,0 +1,2 @@
+DROP TABLE laxity_effect_evidence;
+DROP TABLE laxity_effects;

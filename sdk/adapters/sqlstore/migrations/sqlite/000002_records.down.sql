@@ -1,0 +1,1 @@
+DROP TABLE laxity_records;

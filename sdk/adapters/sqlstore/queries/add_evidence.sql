@@ -1,0 +1,5 @@
+-- Adds a late result at the end of those of its key.
+INSERT INTO laxity_effect_evidence (key, n, at_us, result, text)
+SELECT $1, COALESCE(MAX(n), 0) + 1, $2, $3, $4
+FROM laxity_effect_evidence
+WHERE key = $5
