@@ -331,6 +331,26 @@ func TestOpenHopsAreNamedAtTheEnd(t *testing.T) {
 	})
 }
 
+// Work that goes on though its request was answered in time is measured from the answer.
+func TestWorkAfterTheAnswerIsMeasuredFromIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecorder()
+		ctx, entry, _ := edge(r, budget.Policy{Default: time.Minute}).Start(t.Context(), budget.Arrival{Name: "in"})
+		hopCtx, hop, _ := budget.StartHop(ctx, "left", budget.WithCap(30*time.Second))
+		time.Sleep(time.Second)
+		entry.End(nil)
+		if hopCtx.Err() != context.Canceled {
+			t.Errorf("the hop was not told: %v", hopCtx.Err())
+		}
+		time.Sleep(3 * time.Second)
+		hop.End(nil)
+		want(t, r.span(t, "in"), map[string]any{budgetattr.OutcomeKey: "done", budgetattr.OpenChildrenKey: 1, budgetattr.CancelCauseKey: nil})
+		want(t, r.span(t, "left"), map[string]any{
+			budgetattr.CancelCauseKey: "superseded", budgetattr.CancelAfterKey: time.Second, budgetattr.PostCancelTimeKey: 3 * time.Second,
+		})
+	})
+}
+
 func TestT40_WaitIsBoundedAndTheOverrunRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorder()

@@ -39,6 +39,12 @@ func (en *Entry) End(err error) {
 	}
 	en.recordMetrics(en.base, c)
 	en.span.End()
+	// Hops left behind are told now that nobody waits for them.
+	en.mu.Lock()
+	if en.signal.at.IsZero() {
+		en.signal = signal{at: now, cause: budgetattr.CauseSuperseded}
+	}
+	en.mu.Unlock()
 	en.cancel(CauseError(budgetattr.CauseSuperseded))
 }
 
