@@ -50,7 +50,7 @@ export function LedgerLine({ position, rowIndex, line, scale, opening, colour, s
 }
 
 function amount(line: Line, role: string, scale: Scale): string {
-  if (!line.amount_s && role === "memo") return "";
+  if (line.kind === "opening" || line.kind === "closing" || (role === "memo" && line.amount_s === 0)) return "";
   return formatColumn(role === "debit" && line.amount_s ? -line.amount_s : line.amount_s, scale);
 }
 

@@ -19,11 +19,15 @@ export function Failure({ error, retry }: { error: Error; retry: () => void }) {
   return (
     <div className="state" role="alert">
       <h1>{problem.title}</h1>
-      {problem.detail && <p>{problem.detail}</p>}
-      {problem.advice && <p className="quiet">{problem.advice}</p>}
+      {problem.detail && <p>{capital(problem.detail)}</p>}
+      {problem.advice && <p className="quiet">{capital(problem.advice)}.</p>}
       <div className="actions"><button type="button" className="button" onClick={retry}>Try again</button></div>
     </div>
   );
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1).replace(/\.$/, "");
 }
 
 function AskToken({ retry }: { retry: () => void }) {
@@ -61,13 +65,15 @@ export function FirstTrace() {
   const health = useHealth();
   const ingest = health.data?.ingest;
   const http = `http://${ingest?.otlp_http || "127.0.0.1:4318"}`;
+  // The commands know the default address themselves.
+  const grpc = ingest?.otlp_grpc && ingest.otlp_grpc !== "127.0.0.1:4317" ? `--otlp-grpc ${ingest.otlp_grpc} ` : "";
   return (
     <div className="state">
       <h1>No traces yet</h1>
       <p>Laxity reads OpenTelemetry traces. Any of these brings the first ones in; the page shows them within seconds.</p>
       <Recipe title="Send those of a service" text={`export OTEL_EXPORTER_OTLP_ENDPOINT=${http}\nexport OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf\nexport OTEL_SERVICE_NAME=my-service`} />
-      <Recipe title="Import a file: OTLP, Jaeger or Zipkin, compressed or not" text="laxity import traces.json" />
-      <Recipe title="Watch sample services miss their deadlines" text="laxity demo" />
+      <Recipe title="Import a file: OTLP, Jaeger or Zipkin, compressed or not" text={`laxity import ${grpc}traces.json`} />
+      <Recipe title="Watch sample services miss their deadlines" text={`laxity demo ${grpc}`.trim()} />
       <p className="quiet">One attribute on the entry span, <code>deadline.budget.received</code> in seconds, gives a trace its budget.</p>
     </div>
   );

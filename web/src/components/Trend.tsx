@@ -1,4 +1,4 @@
-import type { MarginBucket } from "../api/shapes.ts";
+import type { MarginBucket, MarginReport } from "../api/shapes.ts";
 import { trendShape } from "../model/trend.ts";
 import { formatRatio, formatSeconds } from "../model/seconds.ts";
 
@@ -7,8 +7,8 @@ const height = 44;
 const bars = 12;
 
 /** Margin over time, p05 and median around the line where it is used up; below it the share of missed requests. */
-export function Trend({ buckets, from, to }: { buckets: readonly MarginBucket[]; from: string; to: string }) {
-  const shape = trendShape(buckets, from, to, { width, height: height - bars - 2 });
+export function Trend({ buckets, window }: { buckets: readonly MarginBucket[]; window: MarginReport["window"] }) {
+  const shape = trendShape(buckets, window, { width, height: height - bars - 2 });
   if (!shape) return <span className="quiet small">Nothing to draw</span>;
   const label = `Margin of the slow requests went from ${formatSeconds(shape.first)} to ${formatSeconds(shape.last)}; at most ${formatRatio(shape.mostMissed)} missed`;
   return (

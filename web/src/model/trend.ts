@@ -1,4 +1,4 @@
-import type { MarginBucket } from "../api/shapes.ts";
+import type { MarginBucket, MarginReport } from "../api/shapes.ts";
 import { nanos } from "./instants.ts";
 
 export interface TrendShape {
@@ -23,14 +23,13 @@ interface Point {
 }
 
 /** Turns buckets into the paths of a small chart over the whole window; null where no bucket has a margin. */
-export function trendShape(buckets: readonly MarginBucket[], from: string, to: string, size: { width: number; height: number }): TrendShape | null {
-  const start = Number(nanos(from) / 1_000_000n);
-  const times = buckets.map((bucket) => Number(nanos(bucket.at) / 1_000_000n));
-  // A window without an end in sight, such as all time, is narrowed to what has data.
-  const earliest = Math.max(start, times[0] ?? start);
-  const gap = gapOf(times);
-  const end = Math.max((times.at(-1) ?? start) + gap, Math.min(Number(nanos(to) / 1_000_000n), (times.at(-1) ?? start) + 50 * gap));
-  const origin = earliest - start > 50 * gap ? earliest : Math.min(start, earliest);
+export function trendShape(buckets: readonly MarginBucket[], window: MarginReport["window"], size: { width: number; height: number }): TrendShape | null {
+  const millis = (instant: string) => Number(nanos(instant) / 1_000_000n);
+  const times = buckets.map((bucket) => millis(bucket.at));
+  const gap = (window.bucket_s ?? 60) * 1000;
+  // Buckets begin at round times, so the first and the last reach a little beyond the window.
+  const origin = Math.min(millis(window.from), times[0] ?? Infinity);
+  const end = Math.max(millis(window.to), (times.at(-1) ?? 0) + gap);
   const x = (time: number) => round(((time - origin) / Math.max(1, end - origin)) * size.width);
 
   const known: Point[] = buckets.flatMap((bucket, i) =>
@@ -66,13 +65,6 @@ export function trendShape(buckets: readonly MarginBucket[], from: string, to: s
     first: first.low, last: (known.at(-1) ?? first).low,
     mostMissed: Math.max(0, ...missed.map((bar) => bar.ratio)),
   };
-}
-
-/** The width of the buckets, taken from the two nearest. */
-function gapOf(times: readonly number[]): number {
-  let gap = Infinity;
-  for (let i = 1; i < times.length; i++) gap = Math.min(gap, (times[i] ?? 0) - (times[i - 1] ?? 0));
-  return Number.isFinite(gap) && gap > 0 ? gap : 60_000;
 }
 
 function round(value: number): number {

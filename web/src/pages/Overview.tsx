@@ -125,7 +125,7 @@ function RouteRow({ row, report, query }: { row: MarginRow; report: MarginReport
         <span className="below">{againstLastWeek(row)}</span>
       </td>
       <td className="num" data-label="Requests">{formatCount(row.requests)}</td>
-      <td className="trend-cell"><Trend buckets={row.buckets} from={report.window.from} to={report.window.to} /></td>
+      <td className="trend-cell"><Trend buckets={row.buckets} window={report.window} /></td>
     </tr>
   );
 }
