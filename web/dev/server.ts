@@ -4,7 +4,6 @@ import type { Plugin } from "vite";
 import { wideStatement, wideTrace, wideTraceID } from "./wide.ts";
 
 const golden = new URL("../../api/testdata/", import.meta.url);
-const goldenTraceID = (JSON.parse(file("trace.json")) as { trace_id: string }).trace_id;
 
 interface Answer {
   status: number;
@@ -41,12 +40,13 @@ export function answer(path: string, query: URLSearchParams): Answer {
   return problem(404, "Not found", `there is no ${path}`);
 }
 
+/** One golden trace stands for every trace that the golden search finds. */
 function traceAnswer(id: string, part: string, query: URLSearchParams): Answer {
   const wide = id === wideTraceID;
-  if (!wide && id !== goldenTraceID) return problem(404, "No such trace", `trace ${id} is not stored`);
+  if (!wide && !file("traces.json").includes(`"${id}"`)) return problem(404, "No such trace", `trace ${id} is not stored`);
   switch (part) {
-    case "": return json(wide ? JSON.stringify(wideTrace()) : file("trace.json"));
-    case "/statement": return json(wide ? JSON.stringify(wideStatement()) : file("statement.json"));
+    case "": return json(wide ? JSON.stringify(wideTrace()) : named(file("trace.json"), id));
+    case "/statement": return json(wide ? JSON.stringify(wideStatement()) : named(file("statement.json"), id));
     case "/incident": {
       const record = file("incident.json");
       if (query.get("format") === "json") return json(record);
@@ -54,6 +54,10 @@ function traceAnswer(id: string, part: string, query: URLSearchParams): Answer {
     }
   }
   return problem(404, "Not found", `there is no ${part} of a trace`);
+}
+
+function named(body: string, id: string): string {
+  return JSON.stringify({ ...(JSON.parse(body) as object), trace_id: id });
 }
 
 function file(name: string): string {
