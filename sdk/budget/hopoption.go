@@ -75,7 +75,7 @@ func WithRefusal(d budgetattr.Decision) HopOption {
 }
 
 // WithStream says that the hop streams its result: where the policy's target is the first output, the hop is not cut once
-// that was reached.
+// that was reached, nor where the request was upgraded, once it was.
 func WithStream() HopOption { return HopOption{kind: optStream} }
 
 // WithAttempt records the number of the attempt, from 1, and the layer that makes it.

@@ -44,7 +44,7 @@ type handler struct {
 func (h *handler) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	ctx := h.cfg.propagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	ctx, entry, err := h.edge.Start(ctx, budget.Arrival{
-		Name: r.Method, Kind: trace.SpanKindServer, Attributes: arrived(r),
+		Name: spanName(r.Method), Kind: trace.SpanKindServer, Attributes: arrived(r),
 		Ask: Ask(r.Header), Attempt: carry.Attempt(r.Header.Get(budgetattr.HeaderAttempt)),
 		Endless: r.Header.Get("Upgrade") != "", ParentCause: budgetattr.CauseClientDisconnect,
 	})
@@ -94,7 +94,7 @@ func (h *handler) end(entry *budget.Entry, w *response, r *http.Request, err err
 	}
 	if span := entry.Span(); span.IsRecording() {
 		if route != "" {
-			span.SetName(r.Method + " " + route)
+			span.SetName(spanName(r.Method) + " " + route)
 		}
 		if status := w.recorded(); status != 0 {
 			span.SetAttributes(attribute.Int("http.response.status_code", status))
@@ -122,7 +122,7 @@ func arrived(r *http.Request) []attribute.KeyValue {
 		scheme = "https"
 	}
 	kv := make([]attribute.KeyValue, 0, 8)
-	kv = append(kv, attribute.String("http.request.method", r.Method), attribute.String("url.path", r.URL.Path),
+	kv = append(kv, attribute.String("http.request.method", methodOf(r.Method)), attribute.String("url.path", r.URL.Path),
 		attribute.String("url.scheme", scheme), attribute.String("network.protocol.version", strings.TrimPrefix(r.Proto, "HTTP/")))
 	host, port, err := net.SplitHostPort(r.Host)
 	if err != nil {
@@ -138,4 +138,27 @@ func arrived(r *http.Request) []attribute.KeyValue {
 		kv = append(kv, attribute.String("user_agent.original", ua))
 	}
 	return kv
+}
+
+// otherMethod stands for methods that HTTP does not know, which any client can make up.
+const otherMethod = "_OTHER"
+
+// methodOf is the method as attributes carry it. Empty means GET, as for net/http's clients.
+func methodOf(method string) string {
+	switch method {
+	case "":
+		return http.MethodGet
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodConnect, http.MethodOptions, http.MethodTrace:
+		return method
+	}
+	return otherMethod
+}
+
+// spanName is the method as names of spans carry it.
+func spanName(method string) string {
+	if method = methodOf(method); method != otherMethod {
+		return method
+	}
+	return "HTTP"
 }

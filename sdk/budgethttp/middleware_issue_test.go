@@ -8,10 +8,14 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"go.opentelemetry.io/otel/codes"
 
 	"github.com/laxity-dev/laxity/sdk/budget"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
@@ -163,9 +167,10 @@ func TestIssueUpgradeThatTookPlaceHasNoBudget(t *testing.T) {
 			return
 		}
 		defer conn.Close()
-		time.Sleep(100 * time.Millisecond)
-		if r.Context().Err() != nil {
+		select {
+		case <-r.Context().Done():
 			t.Error("the default budget ended an upgraded connection")
+		case <-time.After(100 * time.Millisecond):
 		}
 		_, _ = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n")
 		_ = rw.Flush()
@@ -181,5 +186,63 @@ func TestIssueUpgradeThatTookPlaceHasNoBudget(t *testing.T) {
 	got := attrs(r.wait(t, "GET"))
 	if margin, ok := got[budgetattr.MarginKey].(float64); !ok || margin < 0 || got[budgetattr.LateKey] != false {
 		t.Errorf("attributes %v", got)
+	}
+}
+
+// An upgrade that a proxy passed on was recorded as out of time, however well it went.
+func TestIssueProxiedUpgradeIsNotOutOfTime(t *testing.T) {
+	back := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n")
+		_ = rw.Flush()
+		_, _ = rw.ReadByte()
+	}))
+	defer back.Close()
+	target, _ := url.Parse(back.URL)
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.Transport = budgethttp.NewTransport(nil)
+	r := newRecorder()
+	const granted = 100 * time.Millisecond
+	s := serve(t, r, budget.Policy{Default: granted}, proxy.ServeHTTP)
+	req, _ := http.NewRequestWithContext(t.Context(), "GET", s.URL, nil)
+	req.Header.Set("Upgrade", "x")
+	req.Header.Set("Connection", "Upgrade")
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("answer %v, error %v", resp, err)
+	}
+	cut := make(chan error, 1)
+	go func() { _, err := resp.Body.Read(make([]byte, 1)); cut <- err }()
+	select {
+	case err := <-cut:
+		t.Errorf("the upgraded connection ended: %v", err)
+	case <-time.After(2 * granted):
+	}
+	resp.Body.Close()
+	eventually(t, "both spans", func() bool { return len(r.Ended()) == 2 })
+	for _, span := range r.Ended() {
+		if got := attrs(span); span.Status().Code == codes.Error || got[budgetattr.TimeoutPhaseKey] != nil {
+			t.Errorf("%v %v: %v %v", span.SpanKind(), span.Name(), span.Status(), got)
+		}
+	}
+}
+
+// A client could make up a name of spans with each request, by the method.
+func TestIssueMadeUpMethodsShareOneName(t *testing.T) {
+	r := newRecorder()
+	s := serve(t, r, budget.Policy{}, func(http.ResponseWriter, *http.Request) {})
+	req, _ := http.NewRequestWithContext(t.Context(), "X1", s.URL, nil)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if got := attrs(r.wait(t, "HTTP")); got["http.request.method"] != "_OTHER" {
+		t.Errorf("method %v", got["http.request.method"])
 	}
 }

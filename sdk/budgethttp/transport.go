@@ -94,12 +94,15 @@ func attempt(req *http.Request) budget.WireAttempt {
 
 func (t *Transport) hopOptions(req *http.Request, at budget.WireAttempt) []budget.HopOption {
 	opts := make([]budget.HopOption, 0, 8)
-	opts = append(opts, budget.WithSpanKind(trace.SpanKindClient), budget.WithSpanName(req.Method), budget.WithPropagated())
+	opts = append(opts, budget.WithSpanKind(trace.SpanKindClient), budget.WithSpanName(spanName(req.Method)), budget.WithPropagated())
 	if t.cfg.peer != "" {
 		opts = append(opts, budget.WithPeer(t.cfg.peer))
 	}
 	if at.Layer != "" {
 		opts = append(opts, budget.WithAttempt(at.N, at.Layer))
+	}
+	if req.Header.Get("Upgrade") != "" {
+		opts = append(opts, budget.WithStream())
 	}
 	return append(opts, t.cfg.hop...)
 }
@@ -133,7 +136,7 @@ func closeBody(req *http.Request) {
 }
 
 func describe(hop budget.Hop, req *http.Request) {
-	hop.SetAttributes(attribute.String("http.request.method", req.Method),
+	hop.SetAttributes(attribute.String("http.request.method", methodOf(req.Method)),
 		attribute.String("server.address", req.URL.Hostname()),
 		attribute.String("url.full", req.URL.Scheme+"://"+req.URL.Host+req.URL.Path))
 	if p, err := strconv.Atoi(req.URL.Port()); err == nil {
