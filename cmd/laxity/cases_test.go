@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -88,5 +89,21 @@ func TestIssueListFitsThePage(t *testing.T) {
 	}
 	if len(strings.Split(strings.TrimSpace(hint), "\n")) != 3 {
 		t.Errorf("the hint: %s", hint)
+	}
+}
+
+// TestIssueExplainOfNoTraces: a folder is a wrong use, a file of logs says what it holds.
+func TestIssueExplainOfNoTraces(t *testing.T) {
+	var usage *usageError
+	var out strings.Builder
+	if err := explain(&out, &out, t.TempDir(), "", explainFlags{output: "text"}); !errors.As(err, &usage) || !strings.Contains(err.Error(), "is a folder") {
+		t.Errorf("a folder: %v", err)
+	}
+	logs := filepath.Join(t.TempDir(), "logs.json")
+	if err := os.WriteFile(logs, []byte(`{"resourceLogs":[{}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := explain(&out, &out, logs, "", explainFlags{output: "text"}); err == nil || !strings.Contains(err.Error(), "no span") {
+		t.Errorf("logs: %v", err)
 	}
 }

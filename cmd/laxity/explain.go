@@ -68,6 +68,9 @@ func explain(out, notes io.Writer, path, id string, flags explainFlags) error {
 	if err != nil {
 		return &usageError{err}
 	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return &usageError{fmt.Errorf("explain reads one file, and %s is a folder", path)}
+	}
 	if id != "" {
 		if _, err := os.Stat(id); err == nil {
 			return &usageError{fmt.Errorf("explain reads one file, and %s is another; the second argument is the id of a trace", id)}
@@ -93,7 +96,11 @@ func explain(out, notes io.Writer, path, id string, flags explainFlags) error {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	if len(groups) == 0 {
+	switch {
+	case len(groups) > 0:
+	case summary.Refused == 0:
+		return fmt.Errorf("%s: it holds logs, metrics or profiles and no span", path)
+	default:
 		return fmt.Errorf("%s: no trace in it could be read", path)
 	}
 	if !opts.Entry.IsZero() {

@@ -86,7 +86,11 @@ func mapBudget(s *span.Span, r role, b BudgetFrom) bool {
 		key = budgetattr.BudgetReceivedKey
 	}
 	// Rounded to the nanosecond, so that 9989 ms is 9.989 s.
-	s.Infer(span.RuleBudgetFrom, key, math.Round(value*unit*1e9)/1e9)
+	seconds := math.Round(value*unit*1e9) / 1e9
+	if math.IsInf(seconds, 0) {
+		return false
+	}
+	s.Infer(span.RuleBudgetFrom, key, seconds)
 	return true
 }
 

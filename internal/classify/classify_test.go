@@ -114,6 +114,16 @@ func TestBudgetFrom(t *testing.T) {
 	}
 }
 
+// TestIssueAbsurdForeignBudget: a budget beyond all numbers is none, and the next attribute is asked.
+func TestIssueAbsurdForeignBudget(t *testing.T) {
+	config := Config{BudgetFrom: []BudgetFrom{{"request_budget", "s"}, {"timeout", "s"}}}
+	s := span.Span{Kind: span.KindServer, Attrs: span.Attributes{"request_budget": 1e308, "timeout": int64(3)}}
+	Annotate(&s, config)
+	if got := s.Attrs[budgetattr.BudgetReceivedKey]; got != 3.0 {
+		t.Errorf("got %v", got)
+	}
+}
+
 // TestTablesNameKnownValues: every cause, phase and outcome of the tables is one of the names.
 func TestTablesNameKnownValues(t *testing.T) {
 	check := func(name string, v verdict) {

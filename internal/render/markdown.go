@@ -112,6 +112,6 @@ func findingsTable(b *bytes.Buffer, s *verdict.Statement) {
 }
 
 // escape keeps a text of a trace from being read as Markdown or HTML.
-var escaper = strings.NewReplacer("|", `\|`, "<", "&lt;", ">", "&gt;", "`", "'", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "#", `\#`)
+var escaper = strings.NewReplacer(`\`, `\\`, "&", "&amp;", "|", `\|`, "<", "&lt;", ">", "&gt;", "`", "'", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "#", `\#`, "~", `\~`)
 
 func escape(text string) string { return escaper.Replace(clean(text)) }

@@ -99,3 +99,32 @@ func TestWorstFirst(t *testing.T) {
 		t.Errorf("got %v, want %s", got, want)
 	}
 }
+
+// TestIssueMarkdownKeepsTables: no name breaks out of its cell or is read as Markdown.
+func TestIssueMarkdownKeepsTables(t *testing.T) {
+	for text, want := range map[string]string{
+		`a\|b`: `a\\\|b`, "a|b": `a\|b`, "&lt;": "&amp;lt;", "~~x~~": `\~\~x\~\~`, "a\nb": "a b", "<b>`": "&lt;b&gt;'",
+	} {
+		if got := escape(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestIssueSumsAreNoBetterThanTheirParts: the sum of work for nobody says how well it is known.
+func TestIssueSumsAreNoBetterThanTheirParts(t *testing.T) {
+	line := func(e verdict.Evidence) verdict.Line {
+		return verdict.Line{Kind: verdict.LineOrphan, Evidence: e, Amount: span.SecondsOf(time.Second)}
+	}
+	inner := line(verdict.EvidenceEstimate)
+	inner.IncludedIn = "07"
+	for want, lines := range map[string][]verdict.Line{
+		"2 s":          {line(verdict.EvidenceMeasured), line(verdict.EvidenceSameClock)},
+		"at least 2 s": {line(verdict.EvidenceBound), inner, line(verdict.EvidenceMeasured)},
+		"about 2 s":    {line(verdict.EvidenceBound), line(verdict.EvidenceEstimate)},
+	} {
+		if got := orphanSum(&verdict.Statement{Lines: lines, Orphan: span.SecondsOf(2 * time.Second)}); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

@@ -1,7 +1,9 @@
 package verdict
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -30,4 +32,24 @@ func TestIssueIncludedInNamesWhatCounts(t *testing.T) {
 			t.Errorf("orphan %v, post-cancel %v; the lines sum to %v", s.Orphan, s.PostCancel, sums)
 		}
 	})
+}
+
+// TestIssueOneSpanIDForAll: that many services use one span id makes no trace take long.
+func TestIssueOneSpanIDForAll(t *testing.T) {
+	const n = 50_000
+	spans := make([]span.Span, 0, 2*n)
+	for i := range n {
+		service := fmt.Sprint("s", i)
+		spans = append(spans,
+			span.Span{Trace: span.TraceID{1}, ID: span.ID{1}, Service: service, Kind: span.KindInternal, End: 5},
+			span.Span{Trace: span.TraceID{1}, ID: span.ID{2, byte(i >> 16), byte(i >> 8), byte(i)}, Parent: span.ID{1}, Service: service, Kind: span.KindClient, End: 5})
+	}
+	began := time.Now()
+	s := Judge(spans, Options{})
+	if s.Spans != 2*n || !s.Complete {
+		t.Errorf("%d spans, complete %v", s.Spans, s.Complete)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("took %v", took)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/hex"
 	"slices"
+	"strings"
 
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
@@ -79,16 +80,57 @@ func (t *tree) find(id span.ID) (from, to int) {
 	return from, to
 }
 
-func (t *tree) resolveParents() {
-	index := make(map[span.ID]int32, len(t.nodes))
-	for i := len(t.nodes) - 1; i >= 0; i-- {
-		index[t.nodes[i].ID] = int32(i)
+// sameID are the nodes that share a span id, in order of their services, and the first two of them that call: two, so that
+// one of them can be the span that asks.
+type sameID struct {
+	from, to       int32
+	calls, clients [2]int32
+}
+
+func (t *tree) bySpanID() map[span.ID]*sameID {
+	index := make(map[span.ID]*sameID, len(t.nodes))
+	for i := range t.nodes {
+		n, at := &t.nodes[i], int32(i)
+		g := index[n.ID]
+		if g == nil {
+			g = &sameID{from: at, calls: [2]int32{none, none}, clients: [2]int32{none, none}}
+			index[n.ID] = g
+		}
+		g.to = at + 1
+		if n.Kind == span.KindClient {
+			note(&g.clients, at)
+		}
+		if n.Kind == span.KindClient || n.Kind == span.KindProducer {
+			note(&g.calls, at)
+		}
 	}
+	return index
+}
+
+func note(first *[2]int32, i int32) {
+	switch none {
+	case first[0]:
+		first[0] = i
+	case first[1]:
+		first[1] = i
+	}
+}
+
+// but is the first that is not the span itself.
+func but(first [2]int32, self int32) int32 {
+	if first[0] == self {
+		return first[1]
+	}
+	return first[0]
+}
+
+func (t *tree) resolveParents() {
+	index := t.bySpanID()
 	for i := range t.nodes {
 		n := &t.nodes[i]
 		// The two halves of a call that share one id: the client's half is the parent of the server's.
 		if n.Kind == span.KindServer {
-			if half := t.choose(index, n.ID, int32(i), func(c *node) bool { return c.Kind == span.KindClient }); half != none {
+			if half := but(index[n.ID].clients, int32(i)); half != none {
 				n.parent = half
 				continue
 			}
@@ -96,33 +138,34 @@ func (t *tree) resolveParents() {
 		if n.Parent.IsZero() {
 			continue
 		}
-		n.parent = t.chooseParent(index, n, int32(i))
+		n.parent = t.chooseParent(index[n.Parent], n, int32(i))
 		n.missing = n.parent == none
 	}
 }
 
-func (t *tree) chooseParent(index map[span.ID]int32, n *node, self int32) int32 {
-	var preferred func(*node) bool
-	if n.Kind == span.KindServer || n.Kind == span.KindConsumer {
-		preferred = func(c *node) bool { return c.Kind == span.KindClient || c.Kind == span.KindProducer }
-	} else {
-		preferred = func(c *node) bool { return c.Service == n.Service }
-	}
-	if p := t.choose(index, n.Parent, self, preferred); p != none {
-		return p
-	}
-	return t.choose(index, n.Parent, self, func(*node) bool { return true })
-}
-
-func (t *tree) choose(index map[span.ID]int32, id span.ID, self int32, accept func(*node) bool) int32 {
-	i, ok := index[id]
-	if !ok {
+// chooseParent takes a call as the parent of what was called, a span of the same service as the parent of anything else,
+// and the first there is if there is none of these.
+func (t *tree) chooseParent(g *sameID, n *node, self int32) int32 {
+	if g == nil {
 		return none
 	}
-	for ; int(i) < len(t.nodes) && t.nodes[i].ID == id; i++ {
-		if i != self && accept(&t.nodes[i]) {
-			return i
+	if n.Kind == span.KindServer || n.Kind == span.KindConsumer {
+		if call := but(g.calls, self); call != none {
+			return call
 		}
+	} else {
+		at, _ := slices.BinarySearchFunc(t.nodes[g.from:g.to], n.Service, func(c node, service string) int { return strings.Compare(c.Service, service) })
+		for i := g.from + int32(at); i < g.to && t.nodes[i].Service == n.Service; i++ {
+			if i != self {
+				return i
+			}
+		}
+	}
+	switch {
+	case g.from != self:
+		return g.from
+	case g.from+1 < g.to:
+		return g.from + 1
 	}
 	return none
 }
