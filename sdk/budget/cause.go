@@ -120,7 +120,7 @@ func CauseOf(ctx context.Context) (budgetattr.Cause, bool) {
 	}
 	cause, known := causeOfError(context.Cause(ctx))
 	if entry != nil {
-		if s, ok := entry.signalled(); ok && (!known || isTime(cause) && !isTime(s.cause)) {
+		if s, ok := entry.signalled(); ok && (!known || isTime(cause) && isCaller(s.cause)) {
 			// A timeout of a hop long before the caller left stays a timeout.
 			end, bounded := ctx.Deadline()
 			if !known || !bounded || s.at.Sub(end) < sameTime {
@@ -151,6 +151,11 @@ func causeOfError(err error) (budgetattr.Cause, bool) {
 		return c.Cause, true
 	}
 	return "", false
+}
+
+// isCaller reports whether the cause is that the caller left.
+func isCaller(c budgetattr.Cause) bool {
+	return c == budgetattr.CauseClientDisconnect || c == budgetattr.CauseUpstreamCancel
 }
 
 func isTime(c budgetattr.Cause) bool {
