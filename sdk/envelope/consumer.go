@@ -151,7 +151,8 @@ func (c *Consumer) Handle(ctx context.Context, d Delivery, work func(context.Con
 	if d.Headers != nil {
 		ctx = propagation.TraceContext{}.Extract(ctx, d.Headers)
 	}
-	ctx, entry, _ := c.edge.Start(ctx, c.arrival(d, u, refusal, now))
+	// Opening the execution took time of the unit's own.
+	ctx, entry, _ := c.edge.Start(ctx, c.arrival(d, u, refusal, c.clock.against(e.Clock)))
 	entry.SetRoute(d.Name)
 	run.start(ctx, entry)
 	if refusal != "" {

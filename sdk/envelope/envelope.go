@@ -101,7 +101,8 @@ func New(ctx context.Context, clock *Clock, spec Spec) (Envelope, error) {
 		AttemptsLeft: -1, Owner: spec.Owner, ExpiredTo: spec.ExpiredTo, Reason: spec.Reason,
 	}
 	reserve := spec.Reserve
-	if run := FromContext(ctx); run != nil {
+	run := FromContext(ctx)
+	if run != nil {
 		e = run.inherit(e)
 		reserve += run.envelope.Synthesis.Duration()
 	}
@@ -126,6 +127,9 @@ func New(ctx context.Context, clock *Clock, spec Spec) (Envelope, error) {
 		}
 	}
 	e.DeadlineAt = now.At.Add(left)
+	if run != nil && run.envelope.Clock == e.Clock {
+		e.DeadlineAt = earlier(e.DeadlineAt, run.envelope.DeadlineAt.Add(-reserve))
+	}
 	shift := now.At.Sub(clock.now())
 	e.ExpiresAt = earlier(e.ExpiresAt, shifted(spec.ExpiresAt, shift))
 	e.NeededBy = earlier(e.NeededBy, shifted(spec.NeededBy, shift))

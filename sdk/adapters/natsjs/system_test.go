@@ -239,7 +239,7 @@ func (s *system) checks(effects effect.Store, roots ...string) {
 		}
 		if u, ok := units[a[budgetattr.WorkIDKey].AsString()]; ok && a[budgetattr.OutcomeKey].AsString() != "" {
 			whole := u.Envelope.DeadlineAt.Sub(u.Envelope.CreatedAt).Seconds()
-			if got := a[budgetattr.BudgetReceivedKey].AsFloat64(); got > whole-a[budgetattr.EnvelopeWaitKey].AsFloat64()+0.001 {
+			if got := a[budgetattr.BudgetReceivedKey].AsFloat64(); got > max(whole-a[budgetattr.EnvelopeWaitKey].AsFloat64(), 0)+0.001 {
 				s.Errorf("%s received %v s of %v s after waiting %v s", span.Name(), got, whole, a[budgetattr.EnvelopeWaitKey].AsFloat64())
 			}
 		}
