@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -586,5 +587,39 @@ func TestHTTP2(t *testing.T) {
 	hop.End(err)
 	if got, err := call(ctx, "GET", "/", ""); got != "200 2 true" {
 		t.Errorf("afterwards %q %v", got, err)
+	}
+}
+
+// Looking up a name and connecting are phases of their own.
+func TestPhasesBeforeTheConnection(t *testing.T) {
+	for phase, stuck := range map[budgetattr.Phase]func(*httptrace.ClientTrace){
+		budgetattr.PhaseDNS: func(c *httptrace.ClientTrace) { c.DNSStart(httptrace.DNSStartInfo{Host: "peer.test"}) },
+		budgetattr.PhaseConnect: func(c *httptrace.ClientTrace) {
+			c.DNSStart(httptrace.DNSStartInfo{Host: "peer.test"})
+			c.ConnectStart("tcp", "192.0.2.1:80")
+		},
+	} {
+		for _, limit := range []time.Duration{0, 50 * time.Millisecond} {
+			r := newRecorder()
+			base := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				stuck(httptrace.ContextClientTrace(ctx))
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}}
+			total := 200 * time.Millisecond
+			if limit > 0 {
+				total = time.Minute
+			}
+			ctx, entry, _ := budget.NewEdge(budget.Policy{Default: total}, budget.WithTracerProvider(r.provider)).Start(t.Context(), budget.Arrival{})
+			req, _ := http.NewRequestWithContext(ctx, "GET", "http://peer.test/", nil)
+			_, err := budgethttp.NewTransport(base, budgethttp.WithPhaseLimit(phase, limit)).RoundTrip(req)
+			if e, ok := errors.AsType[*budget.ExhaustedError](err); !ok || e.Phase != phase {
+				t.Errorf("%s, limit %v: %v", phase, limit, err)
+			}
+			entry.End(err)
+			if a := attrs(r.wait(t, "GET")); a[budgetattr.TimeoutPhaseKey] != string(phase) || a[budgetattr.ConnectionReusedKey] != nil {
+				t.Errorf("%s: %v", phase, a)
+			}
+		}
 	}
 }
