@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"time"
@@ -50,13 +51,16 @@ func (b *wireBody) Read(p []byte) (int, error) {
 	c.reading <- struct{}{}
 	defer func() { <-c.reading }()
 	n, err := c.body.Read(p)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if n > 0 {
-		c.mu.Lock()
 		c.progress.Store(c.tally.feed(p[:n], c.gone()))
 		if scan := c.tally.scanner.Err(); scan != nil {
 			err = scan
 		}
-		c.mu.Unlock()
+	}
+	if err != nil && c.failed == nil {
+		c.failed = err
 	}
 	return n, err
 }
@@ -66,12 +70,18 @@ func (b *wireBody) Read(p []byte) (int, error) {
 func (b *wireBody) Close() error {
 	c := (*call)(b)
 	c.closing.Do(func() {
-		if f := c.reader.Facts(); f.Err != nil {
-			c.settle(f.Err)
-		}
+		// The watch may close what failed, or whose caller left, before its reader has heard of it.
 		c.mu.Lock()
-		whole := c.tally.complete
+		whole, err := c.tally.complete, c.failed
 		c.mu.Unlock()
+		if f := c.reader.Facts(); f.Err != nil {
+			err = f.Err
+		} else if err == nil && c.ctx.Err() != nil {
+			err = context.Cause(c.ctx)
+		} else if err == nil {
+			err = stream.ErrClosed
+		}
+		c.settle(err)
 		if c.gone() && !whole && c.cfg.cancel.drains() {
 			go c.drain()
 			return

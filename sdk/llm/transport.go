@@ -130,8 +130,9 @@ type call struct {
 	err      error // what ended the call, once settled
 	outcome  error // the same for the record
 
-	mu    sync.Mutex
-	tally tally
+	mu     sync.Mutex
+	tally  tally
+	failed error // what a read of the provider's body failed with
 }
 
 // simultaneous is how close a cancellation and a timeout may be to count as fired at the same time.
