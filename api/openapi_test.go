@@ -107,6 +107,7 @@ const lateTrace = "4bf90000000000000000000000000001"
 func TestOnTheEngine(t *testing.T) {
 	store := storagetest.Open(t)
 	seed(t, store)
+	judge(t, store)
 	server := newServer(t, store, nil)
 	t.Run("real answers follow the contract", func(t *testing.T) { testAnswers(t, server) })
 	t.Run("search", func(t *testing.T) { testSearch(t, server) })
@@ -122,6 +123,15 @@ func testAnswers(t *testing.T, server *Server) {
 	doc := loadContract(t)
 	for _, c := range []struct{ name, schema, target string }{
 		{"margin", "MarginReport", "/api/v1/reports/margin?from=now-7h"},
+		{"orphans", "OrphanReport", "/api/v1/reports/orphans?from=now-7h"},
+		{"findings", "FindingReport", "/api/v1/reports/findings?from=now-7h"},
+		{"stages", "StageReport", "/api/v1/reports/stages?from=now-7h"},
+		{"cancellations", "CancellationReport", "/api/v1/reports/cancellations?from=now-7h"},
+		{"local", "LocalReport", "/api/v1/reports/local?from=now-7h"},
+		{"phases", "PhaseReport", "/api/v1/reports/phases?from=now-7h"},
+		{"retries", "RetryReport", "/api/v1/reports/retries?from=now-7h"},
+		{"propagation", "PropagationReport", "/api/v1/reports/propagation?from=now-7h"},
+		{"dependencies", "DependencyReport", "/api/v1/reports/dependencies?from=now-7h"},
 		{"services", "ServiceList", "/api/v1/services"},
 		{"traces", "TraceSearch", "/api/v1/traces"},
 		{"trace", "Trace", "/api/v1/traces/" + lateTrace},

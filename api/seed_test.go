@@ -7,6 +7,7 @@ import (
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 	"github.com/laxity-dev/laxity/storage/storagetest"
+	"github.com/laxity-dev/laxity/storage/worker"
 )
 
 // noon is when the seeded traces happen, now is ten minutes later.
@@ -99,4 +100,16 @@ func seed(t *testing.T, store *storagetest.Store) {
 	one(34, -5*time.Minute, "shop", "/health", time.Millisecond, span.Attributes{})
 	store.Insert(t, spans...)
 	store.Insert(t, spans...)
+}
+
+// judge lets a worker judge what is stored.
+func judge(t *testing.T, store *storagetest.Store) {
+	t.Helper()
+	w, err := worker.New(worker.Config{Store: store.DB})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.PassNow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -79,6 +79,7 @@ func New(config Config) (*Server, error) {
 	v1.GET("/traces/:id/statement", s.statement)
 	v1.GET("/traces/:id/incident", s.incident)
 	v1.GET("/reports/margin", s.margin)
+	s.reportRoutes(v1.Group("/reports"))
 	v1.GET("/services", s.services)
 
 	engine.NoRoute(s.page)

@@ -19,14 +19,21 @@ func newReportCommand() *cobra.Command {
 		Use:   "report NAME",
 		Short: "Print a report over many traces",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return &usageError{errors.New("report: which one? reports: margin")}
+			names := "margin"
+			for _, spec := range reportSpecs {
+				names += ", " + spec.name
 			}
-			return &usageError{fmt.Errorf("report: there is no report %q; reports: margin", args[0])}
+			if len(args) == 0 {
+				return &usageError{errors.New("report: which one? reports: " + names)}
+			}
+			return &usageError{fmt.Errorf("report: there is no report %q; reports: %s", args[0], names)}
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newReportMarginCommand())
+	for _, spec := range reportSpecs {
+		cmd.AddCommand(newReportRowsCommand(spec))
+	}
 	return cmd
 }
 

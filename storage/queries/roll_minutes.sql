@@ -29,7 +29,7 @@ SELECT
     sumIf(toInt128(received), granted) AS budget_sum_ns,
     sumIf(toInt128(duration), hop) AS duration_sum_ns,
     sumMapIf(map(bucket(margin_value), toUInt64(1)), measured) AS margin,
-    sumMapIf(map(bucket((received - margin_value) / received * 1e9), toUInt64(1)), measured AND received > 0) AS used,
+    sumMapIf(map(bucket((received - margin_value) / greatest(received, 1) * 1e9), toUInt64(1)), measured AND received > 0) AS used,
     sumMapIf(map(bucket(received), toUInt64(1)), granted) AS budget,
     min(first) AS first_at,
     {version:UInt64} AS version,

@@ -71,18 +71,13 @@ func New(config Config) (*Worker, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	config.Trail = cmp.Or(config.Trail, DefaultTrail)
-	return newWorker(config), nil
-}
-
-// newWorker takes a trail of any length: tests do not wait.
-func newWorker(config Config) *Worker {
 	const day = 24 * time.Hour
+	config.Trail = cmp.Or(config.Trail, DefaultTrail)
 	config.Every = cmp.Or(config.Every, 10*time.Second)
 	config.DaysEvery = cmp.Or(config.DaysEvery, 10*time.Minute)
 	config.KeepHops, config.KeepMinutes = cmp.Or(config.KeepHops, 30*day), cmp.Or(config.KeepMinutes, 7*day)
 	config.Logger = cmp.Or(config.Logger, slog.Default())
-	return &Worker{store: config.Store, config: config}
+	return &Worker{store: config.Store, config: config}, nil
 }
 
 // Run works until the context ends. What fails is logged, counted and tried again.
@@ -112,7 +107,13 @@ type pass struct {
 }
 
 // Pass brings verdicts and rollups up to the trailing watermark.
-func (w *Worker) Pass(ctx context.Context) error {
+func (w *Worker) Pass(ctx context.Context) error { return w.pass(ctx, w.config.Trail) }
+
+// PassNow brings verdicts and rollups up to now. Rows that are being inserted meanwhile may be missed for good, so it is for
+// databases of which nobody else knows.
+func (w *Worker) PassNow(ctx context.Context) error { return w.pass(ctx, 0) }
+
+func (w *Worker) pass(ctx context.Context, trail time.Duration) error {
 	var engine storage.Engine
 	var progress map[storage.Step]time.Time
 	err := w.do("state", func() (err error) {
@@ -131,7 +132,7 @@ func (w *Worker) Pass(ctx context.Context) error {
 		}
 	}
 	// The horizon is exclusive, hence the millisecond.
-	horizon := engine.Now.Add(-w.config.Trail).Truncate(time.Millisecond).Add(time.Millisecond)
+	horizon := engine.Now.Add(-trail).Truncate(time.Millisecond).Add(time.Millisecond)
 	w.stats.watermark(progress)
 	if err := p.slices(ctx, storage.StepVerdicts, horizon, p.judge); err != nil {
 		return err

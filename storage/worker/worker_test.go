@@ -19,16 +19,23 @@ import (
 // start is when the traces begin: some minutes of two days.
 var start = time.Now().UTC().Add(-48 * time.Hour).Truncate(24 * time.Hour).Add(23 * time.Hour)
 
-func on(store *storagetest.Store) *Worker { return newWorker(Config{Store: store.DB, DaysEvery: 1}) }
+func on(t *testing.T, store *storagetest.Store) *Worker {
+	t.Helper()
+	w, err := New(Config{Store: store.DB, DaysEvery: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
 
 func passes(t *testing.T, w *Worker) {
 	t.Helper()
-	if err := w.Pass(t.Context()); err != nil {
+	if err := w.PassNow(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// traceOf makes one trace of three spans: an entry, its call cut by a deadline, and the callee that goes on.
+// traceOf makes one trace: an entry, its call cut by a deadline, and the callee that goes on.
 func traceOf(n int) []span.Span {
 	began := start.Add(time.Duration(n) * 97 * time.Second).UnixNano()
 	id := span.TraceID{5, 14: byte(n >> 8), 15: byte(n)}
@@ -49,6 +56,9 @@ func traceOf(n int) []span.Span {
 		made(2, 1, "edge", "generate", span.KindClient, 100*time.Millisecond, 500*time.Millisecond, span.Attributes{
 			budgetattr.StageKey: "generate", budgetattr.CancelCauseKey: "local_deadline", budgetattr.RemainingBeforeKey: 0.9, "peer.service": "model"}),
 		made(3, 2, "model", "POST /v1", span.KindServer, 110*time.Millisecond, 2*time.Second, span.Attributes{"http.route": "/v1", budgetattr.BudgetReceivedKey: 3.0}),
+		// An entry without a budget, and one with none left.
+		made(4, 3, "cache", "GET", span.KindServer, 120*time.Millisecond, time.Millisecond, span.Attributes{"http.route": "/get"}),
+		made(5, 3, "index", "GET", span.KindServer, 120*time.Millisecond, time.Millisecond, span.Attributes{"http.route": "/get", budgetattr.BudgetReceivedKey: 0.0}),
 	}
 }
 
@@ -92,10 +102,10 @@ func TestSameRowsHoweverSpansArrive(t *testing.T) {
 	spans := manyTraces(60)
 	reference := storagetest.OpenOn(t, engine)
 	reference.Insert(t, spans...)
-	passes(t, on(reference))
+	passes(t, on(t, reference))
 	want := dump(t, reference)
 	for _, c := range []struct{ sql, want string }{
-		{"SELECT countIf(rule = 'orphan_work'), countIf(rule = 'renewed_clock'), countIf(rule = 'late') FROM verdicts FINAL", "60\t60\t24"},
+		{"SELECT countIf(rule = 'orphan_work'), countIf(rule = 'renewed_clock'), countIf(rule = 'late' AND service = 'edge') FROM verdicts FINAL", "60\t60\t24"},
 		{"SELECT sum(requests), sum(late), sum(margins_below), sum(length(margin) > 0) > 0 FROM rollup_1m FINAL WHERE service = 'edge'", "60\t24\t24\t1"},
 		{"SELECT sum(requests), sum(late), count() FROM rollup_1h FINAL WHERE service = 'edge'", "60\t24\t4"},
 		{"SELECT sum(requests), sum(late), count(), sum(arraySum(mapValues(margin))) FROM rollup_1d FINAL WHERE service = 'edge'", "60\t24\t4\t60"},
@@ -107,7 +117,7 @@ func TestSameRowsHoweverSpansArrive(t *testing.T) {
 
 	t.Run("twice", func(t *testing.T) {
 		store := storagetest.OpenOn(t, engine)
-		w := on(store)
+		w := on(t, store)
 		store.Insert(t, spans...)
 		passes(t, w)
 		store.Insert(t, spans...)
@@ -116,7 +126,7 @@ func TestSameRowsHoweverSpansArrive(t *testing.T) {
 	})
 	t.Run("in other batches, out of order, with late parents", func(t *testing.T) {
 		store := storagetest.OpenOn(t, engine)
-		w := on(store)
+		w := on(t, store)
 		mixed := slices.Clone(spans)
 		random := rand.New(rand.NewPCG(1, 2))
 		random.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
@@ -128,7 +138,7 @@ func TestSameRowsHoweverSpansArrive(t *testing.T) {
 	})
 	t.Run("hops before raw spans", func(t *testing.T) {
 		store := storagetest.OpenOn(t, engine)
-		w := on(store)
+		w := on(t, store)
 		store.InsertHops(t, spans...)
 		passes(t, w)
 		store.InsertRaw(t, spans...)
@@ -143,7 +153,7 @@ func TestSameRowsHoweverSpansArrive(t *testing.T) {
 		for half := range slices.Chunk(spans, len(spans)/2) {
 			store.Insert(t, half...)
 			for n := 0; ; n++ {
-				w := on(store) // a new process knows nothing but what is stored
+				w := on(t, store) // a new process knows nothing but what is stored
 				left := min(n, 2+random.IntN(16))
 				if n > 14 {
 					left = 1000
@@ -154,7 +164,7 @@ func TestSameRowsHoweverSpansArrive(t *testing.T) {
 					}
 					return nil
 				}
-				err := w.Pass(t.Context())
+				err := w.PassNow(t.Context())
 				if err == nil {
 					break
 				}
@@ -170,7 +180,7 @@ func TestSameRowsHoweverSpansArrive(t *testing.T) {
 		same(t, store, want)
 	})
 	t.Run("nothing new", func(t *testing.T) {
-		w := on(reference)
+		w := on(t, reference)
 		passes(t, w)
 		if n := w.stats.findings.Load() + w.stats.taken.Load() + w.stats.minutes.Load(); n != 0 {
 			t.Errorf("%d findings and minutes written, although nothing arrived", n)
@@ -178,15 +188,15 @@ func TestSameRowsHoweverSpansArrive(t *testing.T) {
 	})
 	t.Run("a deleted trace", func(t *testing.T) {
 		less := storagetest.OpenOn(t, engine)
-		less.Insert(t, spans[3:]...)
-		passes(t, on(less))
+		less.Insert(t, spans[len(traceOf(0)):]...)
+		passes(t, on(t, less))
 		if err := reference.DeleteTrace(t.Context(), spans[0].Trace); err != nil {
 			t.Fatal(err)
 		}
 		if left, err := reference.Traces(t.Context(), []span.TraceID{spans[0].Trace}, 10); err != nil || len(left) != 0 {
 			t.Errorf("what is left: %v, %v", left, err)
 		}
-		passes(t, on(reference))
+		passes(t, on(t, reference))
 		same(t, reference, dump(t, less))
 	})
 }
@@ -208,7 +218,7 @@ func same(t *testing.T, store *storagetest.Store, want string) {
 // A parent that arrives late takes the finding back that it was missing.
 func TestLateParentClearsIncompleteTrace(t *testing.T) {
 	store := storagetest.Open(t)
-	w := on(store)
+	w := on(t, store)
 	spans := traceOf(1)
 	store.Insert(t, spans[1:]...)
 	passes(t, w)
@@ -238,7 +248,9 @@ func TestWatermarkTrails(t *testing.T) {
 		t.Fatal(err)
 	}
 	store.Insert(t, traceOf(1)...)
-	passes(t, w)
+	if err := w.Pass(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	progress, err := store.Progress(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -112,6 +112,183 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/reports/orphans": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Who works for callers that no longer wait, the most time first
+         * @description Orphan work and hops still running are findings of judged traces, so they reach up to the watermark; work after a cancellation and its costs are read from hops. Each service counts its own time, also what is nested in another's. share_of_busy is orphan_s ÷ the time of the service's entry spans.
+         */
+        get: operations["reportOrphans"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reports/findings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Which findings there were, the gravest first
+         * @description Findings of judged traces, up to the watermark.
+         */
+        get: operations["reportFindings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reports/stages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Where chains degrade, per stage
+         * @description A hop belongs to the route of its trace's entry in its service. Spend covers hops that ran.
+         */
+        get: operations["reportStages"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reports/cancellations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Why requests were cancelled, and how long clients wait
+         * @description Patience is how long clients waited that left.
+         */
+        get: operations["reportCancellations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reports/local": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who spends the budget before calling anybody */
+        get: operations["reportLocal"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reports/phases": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * In which phase calls time out
+         * @description Times are those of all calls whose phase was measured; reused and fresh count timeouts on connections of which it is known.
+         */
+        get: operations["reportPhases"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reports/retries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What retries bring
+         * @description A retry is wasted if time cut it.
+         */
+        get: operations["reportRetries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reports/propagation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Whether budgets arrive, per caller and callee
+         * @description renewed: the callee received more than its caller had left; dropped: the same, by its own default.
+         */
+        get: operations["reportPropagation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reports/dependencies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Slow dependencies and stingy callers told apart
+         * @description The baseline is the seven days before the window. generosity is the median allowance ÷ the usual 99th percentile, slowdown the median latency ÷ the baseline's; a caller is stingy below 1, a dependency slow from 1.5.
+         */
+        get: operations["reportDependencies"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/services": {
         parameters: {
             query?: never;
@@ -468,6 +645,211 @@ export interface components {
             /** Format: date-time */
             to: string | null;
         } | null;
+        OrphanReport: {
+            window: components["schemas"]["Window"];
+            watermark: components["schemas"]["Watermark"];
+            /** @description the window reaches beyond the watermark */
+            provisional: boolean;
+            rows: components["schemas"]["OrphanRow"][];
+            next: components["schemas"]["Next"];
+        };
+        OrphanRow: {
+            service: string;
+            stage: string;
+            peer: string;
+            cause: string;
+            /** @description spans with orphan work */
+            spans: number;
+            orphan_s: number;
+            post_cancel_s: number;
+            still_running: number;
+            share_of_busy: number | null;
+            costs: {
+                [key: string]: number;
+            };
+            /** @description the worst first */
+            example_trace_ids: string[];
+        };
+        FindingReport: {
+            window: components["schemas"]["Window"];
+            watermark: components["schemas"]["Watermark"];
+            /** @description the window reaches beyond the watermark */
+            provisional: boolean;
+            rows: components["schemas"]["FindingRow"][];
+            next: components["schemas"]["Next"];
+        };
+        FindingRow: {
+            rule: components["schemas"]["Rule"];
+            /** @enum {string} */
+            severity: "info" | "warn" | "error";
+            service: string;
+            stage: string;
+            peer: string;
+            spans: number;
+            traces: number;
+            amount_s: number;
+            /** Format: date-time */
+            last_seen_at: string;
+            /** @description the worst first */
+            example_trace_ids: string[];
+        };
+        StageReport: {
+            window: components["schemas"]["Window"];
+            watermark: components["schemas"]["Watermark"];
+            /** @description the window reaches beyond the watermark */
+            provisional: boolean;
+            rows: components["schemas"]["StageRow"][];
+            next: components["schemas"]["Next"];
+        };
+        StageRow: {
+            service: string;
+            route: string;
+            stage: string;
+            peer: string;
+            calls: number;
+            spend_p50_s: number | null;
+            spend_p95_s: number | null;
+            /** @description calls whose decision was not to run */
+            degraded: number;
+            degraded_ratio: number | null;
+            decisions: {
+                [key: string]: number;
+            };
+            causes: {
+                [key: string]: number;
+            };
+            phases: {
+                [key: string]: number;
+            };
+        };
+        CancellationReport: {
+            window: components["schemas"]["Window"];
+            watermark: components["schemas"]["Watermark"];
+            /** @description the window reaches beyond the watermark */
+            provisional: boolean;
+            rows: components["schemas"]["CancellationRow"][];
+            next: components["schemas"]["Next"];
+        };
+        CancellationRow: {
+            service: string;
+            route: string;
+            cause: string;
+            sent: number;
+            /** @description of these, seen to stop */
+            confirmed: number;
+            patience_p50_s: number | null;
+            patience_p95_s: number | null;
+            budget_p50_s: number | null;
+        };
+        LocalReport: {
+            window: components["schemas"]["Window"];
+            watermark: components["schemas"]["Watermark"];
+            /** @description the window reaches beyond the watermark */
+            provisional: boolean;
+            rows: components["schemas"]["LocalRow"][];
+            next: components["schemas"]["Next"];
+        };
+        LocalRow: {
+            service: string;
+            route: string;
+            requests: number;
+            before_first_call_p50_s: number | null;
+            share_of_budget_p50: number | null;
+            queue_p50_s: number | null;
+        };
+        PhaseReport: {
+            window: components["schemas"]["Window"];
+            watermark: components["schemas"]["Watermark"];
+            /** @description the window reaches beyond the watermark */
+            provisional: boolean;
+            rows: components["schemas"]["PhaseRow"][];
+            next: components["schemas"]["Next"];
+        };
+        PhaseRow: {
+            service: string;
+            peer: string;
+            phase: string;
+            timeouts: number;
+            reused: number;
+            fresh: number;
+            /** @description calls that p50_s and p99_s are of */
+            measured: number;
+            p50_s: number | null;
+            p99_s: number | null;
+        };
+        RetryReport: {
+            window: components["schemas"]["Window"];
+            watermark: components["schemas"]["Watermark"];
+            /** @description the window reaches beyond the watermark */
+            provisional: boolean;
+            rows: components["schemas"]["RetryRow"][];
+            next: components["schemas"]["Next"];
+        };
+        RetryRow: {
+            service: string;
+            stage: string;
+            peer: string;
+            layer: string;
+            calls: number;
+            attempts: number;
+            attempts_per_call: number | null;
+            skipped: number;
+            reasons: {
+                [key: string]: number;
+            };
+            wasted: number;
+            wasted_s: number;
+        };
+        PropagationReport: {
+            window: components["schemas"]["Window"];
+            watermark: components["schemas"]["Watermark"];
+            /** @description the window reaches beyond the watermark */
+            provisional: boolean;
+            rows: components["schemas"]["PropagationRow"][];
+            next: components["schemas"]["Next"];
+        };
+        PropagationRow: {
+            from: string;
+            to: string;
+            calls: number;
+            with_budget: number;
+            renewed: number;
+            dropped: number;
+            growth_max_s: number | null;
+            handed_p50_s: number | null;
+            used_p50_s: number | null;
+        };
+        DependencyReport: {
+            window: components["schemas"]["Window"];
+            watermark: components["schemas"]["Watermark"];
+            /** @description the window reaches beyond the watermark */
+            provisional: boolean;
+            rows: components["schemas"]["DependencyRow"][];
+            next: components["schemas"]["Next"];
+        };
+        DependencyRow: {
+            service: string;
+            peer: string;
+            stage: string;
+            calls: number;
+            allowance_p50_s: number | null;
+            usual_p99_s: number | null;
+            latency_p50_s: number | null;
+            baseline_p50_s: number | null;
+            generosity: number | null;
+            slowdown: number | null;
+            /** @enum {string} */
+            quadrant: "healthy" | "stingy_caller" | "slow_dependency" | "both";
+            /** @description the call less the callee's span: network, proxies, queues */
+            between_p50_s: number | null;
+            fresh: components["schemas"]["Connections"];
+            reused: components["schemas"]["Connections"];
+        };
+        Connections: {
+            calls: number;
+            latency_p50_s: number | null;
+            latency_p99_s: number | null;
+        };
         ServiceList: {
             window: components["schemas"]["Window"];
             watermark: components["schemas"]["Watermark"];
@@ -727,6 +1109,305 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MarginReport"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    reportOrphans: {
+        parameters: {
+            query?: {
+                /** @description RFC 3339, now, or now minus a length: now-90s, now-30m, now-24h, now-7d */
+                from?: components["parameters"]["from"];
+                /** @description as from; exclusive */
+                to?: components["parameters"]["to"];
+                service?: components["parameters"]["service"];
+                stage?: components["parameters"]["stage"];
+                /** @description the other side of the hop */
+                peer?: string;
+                cause?: components["schemas"]["Cause"];
+                limit?: components["parameters"]["limit"];
+                /** @description `next` of the previous answer, with the same other parameters */
+                cursor?: components["parameters"]["cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the report */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrphanReport"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    reportFindings: {
+        parameters: {
+            query?: {
+                /** @description RFC 3339, now, or now minus a length: now-90s, now-30m, now-24h, now-7d */
+                from?: components["parameters"]["from"];
+                /** @description as from; exclusive */
+                to?: components["parameters"]["to"];
+                service?: components["parameters"]["service"];
+                route?: components["parameters"]["route"];
+                stage?: components["parameters"]["stage"];
+                /** @description the other side of the hop */
+                peer?: string;
+                cause?: components["schemas"]["Cause"];
+                rule?: components["schemas"]["Rule"];
+                limit?: components["parameters"]["limit"];
+                /** @description `next` of the previous answer, with the same other parameters */
+                cursor?: components["parameters"]["cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the report */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FindingReport"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    reportStages: {
+        parameters: {
+            query?: {
+                /** @description RFC 3339, now, or now minus a length: now-90s, now-30m, now-24h, now-7d */
+                from?: components["parameters"]["from"];
+                /** @description as from; exclusive */
+                to?: components["parameters"]["to"];
+                service?: components["parameters"]["service"];
+                route?: components["parameters"]["route"];
+                stage?: components["parameters"]["stage"];
+                /** @description the other side of the hop */
+                peer?: string;
+                cause?: components["schemas"]["Cause"];
+                limit?: components["parameters"]["limit"];
+                /** @description `next` of the previous answer, with the same other parameters */
+                cursor?: components["parameters"]["cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the report */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StageReport"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    reportCancellations: {
+        parameters: {
+            query?: {
+                /** @description RFC 3339, now, or now minus a length: now-90s, now-30m, now-24h, now-7d */
+                from?: components["parameters"]["from"];
+                /** @description as from; exclusive */
+                to?: components["parameters"]["to"];
+                service?: components["parameters"]["service"];
+                route?: components["parameters"]["route"];
+                cause?: components["schemas"]["Cause"];
+                limit?: components["parameters"]["limit"];
+                /** @description `next` of the previous answer, with the same other parameters */
+                cursor?: components["parameters"]["cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the report */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CancellationReport"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    reportLocal: {
+        parameters: {
+            query?: {
+                /** @description RFC 3339, now, or now minus a length: now-90s, now-30m, now-24h, now-7d */
+                from?: components["parameters"]["from"];
+                /** @description as from; exclusive */
+                to?: components["parameters"]["to"];
+                service?: components["parameters"]["service"];
+                route?: components["parameters"]["route"];
+                limit?: components["parameters"]["limit"];
+                /** @description `next` of the previous answer, with the same other parameters */
+                cursor?: components["parameters"]["cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the report */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LocalReport"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    reportPhases: {
+        parameters: {
+            query?: {
+                /** @description RFC 3339, now, or now minus a length: now-90s, now-30m, now-24h, now-7d */
+                from?: components["parameters"]["from"];
+                /** @description as from; exclusive */
+                to?: components["parameters"]["to"];
+                service?: components["parameters"]["service"];
+                /** @description the other side of the hop */
+                peer?: string;
+                phase?: components["schemas"]["Phase"];
+                limit?: components["parameters"]["limit"];
+                /** @description `next` of the previous answer, with the same other parameters */
+                cursor?: components["parameters"]["cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the report */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PhaseReport"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    reportRetries: {
+        parameters: {
+            query?: {
+                /** @description RFC 3339, now, or now minus a length: now-90s, now-30m, now-24h, now-7d */
+                from?: components["parameters"]["from"];
+                /** @description as from; exclusive */
+                to?: components["parameters"]["to"];
+                service?: components["parameters"]["service"];
+                stage?: components["parameters"]["stage"];
+                /** @description the other side of the hop */
+                peer?: string;
+                limit?: components["parameters"]["limit"];
+                /** @description `next` of the previous answer, with the same other parameters */
+                cursor?: components["parameters"]["cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the report */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetryReport"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    reportPropagation: {
+        parameters: {
+            query?: {
+                /** @description RFC 3339, now, or now minus a length: now-90s, now-30m, now-24h, now-7d */
+                from?: components["parameters"]["from"];
+                /** @description as from; exclusive */
+                to?: components["parameters"]["to"];
+                service?: components["parameters"]["service"];
+                /** @description the other side of the hop */
+                peer?: string;
+                limit?: components["parameters"]["limit"];
+                /** @description `next` of the previous answer, with the same other parameters */
+                cursor?: components["parameters"]["cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the report */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PropagationReport"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    reportDependencies: {
+        parameters: {
+            query?: {
+                /** @description RFC 3339, now, or now minus a length: now-90s, now-30m, now-24h, now-7d */
+                from?: components["parameters"]["from"];
+                /** @description as from; exclusive */
+                to?: components["parameters"]["to"];
+                service?: components["parameters"]["service"];
+                stage?: components["parameters"]["stage"];
+                /** @description the other side of the hop */
+                peer?: string;
+                limit?: components["parameters"]["limit"];
+                /** @description `next` of the previous answer, with the same other parameters */
+                cursor?: components["parameters"]["cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the report */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DependencyReport"];
                 };
             };
             default: components["responses"]["Problem"];

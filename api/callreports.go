@@ -1,0 +1,92 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/laxity-dev/laxity/storage"
+)
+
+// rowsAnswer is the envelope of reports whose rows come from storage as they are.
+type rowsAnswer[Row any] struct {
+	Window    windowAnswer `json:"window"`
+	Watermark *instant     `json:"watermark"`
+	// Provisional: the window reaches beyond the watermark.
+	Provisional bool    `json:"provisional"`
+	Rows        []Row   `json:"rows"`
+	Next        *string `json:"next"`
+}
+
+// reportRoutes adds the reports whose rows come from storage as they are.
+func (s *Server) reportRoutes(group *gin.RouterGroup) {
+	db := s.config.Store
+	group.GET("/orphans", serveReport(s, s.judgedUntil, db.Orphans, "service", "stage", "peer", "cause"))
+	group.GET("/findings", serveReport(s, s.judgedUntil, db.Findings, "service", "route", "stage", "peer", "cause", "rule"))
+	group.GET("/stages", serveReport(s, s.readUntil, db.Stages, "service", "route", "stage", "peer", "cause"))
+	group.GET("/cancellations", serveReport(s, s.readUntil, db.Cancellations, "service", "route", "cause"))
+	group.GET("/local", serveReport(s, s.readUntil, db.Local, "service", "route"))
+	group.GET("/phases", serveReport(s, s.readUntil, db.Phases, "service", "peer", "phase"))
+	group.GET("/retries", serveReport(s, s.readUntil, db.Retries, "service", "stage", "peer"))
+	group.GET("/propagation", serveReport(s, s.readUntil, db.Propagation, "service", "peer"))
+	group.GET("/dependencies", serveReport(s, s.readUntil, db.Dependencies, "service", "stage", "peer"))
+}
+
+// readUntil is the watermark of reports that read hops.
+func (s *Server) readUntil(context.Context) (*instant, error) { return s.watermark(), nil }
+
+// judgedUntil is the watermark of reports that read findings; nil where no worker has judged anything.
+func (s *Server) judgedUntil(ctx context.Context) (*instant, error) {
+	progress, err := s.config.Store.Progress(ctx)
+	if err != nil {
+		return nil, err
+	}
+	at, ok := progress[storage.StepVerdicts]
+	if !ok {
+		return nil, nil
+	}
+	until := s.watermark()
+	if at.Before(time.Time(*until)) {
+		*until = instant(at.Truncate(time.Second))
+	}
+	return until, nil
+}
+
+// serveReport answers one report; filters are the parameters it knows beside window, limit and cursor.
+func serveReport[Row any](s *Server, watermark func(context.Context) (*instant, error),
+	ask func(context.Context, storage.ReportQuestion) ([]Row, error), filters ...string) gin.HandlerFunc {
+	known := append([]string{"from", "to", "limit", "cursor"}, filters...)
+	return func(c *gin.Context) {
+		p := readParams(c.Request.URL.Query(), known...)
+		at, limit := p.window(s.config.Now()), p.limit()
+		q := storage.ReportQuestion{
+			Window: storage.Window{From: at.begin(), To: at.end()}, Limit: limit + 1, Skip: at.Offset,
+			Service: p.text("service", 300), Route: p.text("route", 1000), Stage: p.text("stage", 300), Peer: p.text("peer", 300),
+			Cause: string(oneOf(p, "cause", causes...)), Phase: string(oneOf(p, "phase", phases...)),
+			Rule: string(oneOf(p, "rule", rules()...)),
+		}
+		if p.problem != nil {
+			p.problem.write(c)
+			return
+		}
+		ctx, cancel := question(c)
+		defer cancel()
+		until, err := watermark(ctx)
+		if err != nil {
+			s.fail(c, err)
+			return
+		}
+		rows, err := ask(ctx, q)
+		if err != nil {
+			s.fail(c, err)
+			return
+		}
+		rows, next := cut(rows, limit, at)
+		c.JSON(http.StatusOK, rowsAnswer[Row]{
+			Window: shapeWindow(at, 0), Watermark: until, Provisional: until == nil || q.To.After(time.Time(*until)),
+			Rows: rows, Next: next,
+		})
+	}
+}

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// reportSpec is a report whose rows are printed as they come.
+type reportSpec struct {
+	name, short, heading string
+	// filters are flags beside those of every report.
+	filters []string
+	// place are the fields that name a row, printed in one column of the table.
+	place []string
+	// columns are the figures of the table; all are fields of csv too.
+	columns []reportColumn
+	// more are fields that only csv has.
+	more []string
+}
+
+type reportColumn struct {
+	field, title string
+	format       func(any) string
+}
+
+// placeWidth and figureWidth leave 80 columns for five figures.
+const (
+	placeWidth  = 35
+	figureWidth = 8
+)
+
+var reportSpecs = []reportSpec{
+	{
+		name: "orphans", short: "Who works for callers that no longer wait, the most time first",
+		heading: "orphan and post-cancel work; busy = orphan time ÷ the service's time", filters: []string{"stage", "peer", "cause"},
+		place: []string{"service", "stage", "peer", "cause"},
+		columns: []reportColumn{{"spans", "spans", whole}, {"orphan_s", "orphan", lasting}, {"post_cancel_s", "after", lasting},
+			{"still_running", "running", whole}, {"share_of_busy", "busy", share}},
+		more: []string{"costs", "example_trace_ids"},
+	},
+	{
+		name: "findings", short: "Which findings there were, the gravest first",
+		heading: "findings by rule and place", filters: []string{"stage", "peer", "cause", "rule"},
+		place:   []string{"rule", "service", "stage", "peer"},
+		columns: []reportColumn{{"severity", "severity", word}, {"spans", "spans", whole}, {"traces", "traces", whole}, {"amount_s", "amount", lasting}},
+		more:    []string{"last_seen_at", "example_trace_ids"},
+	},
+	{
+		name: "stages", short: "Where chains degrade, per stage",
+		heading: "stages; degraded = the decision was not to run", filters: []string{"stage", "peer", "cause"},
+		place: []string{"service", "route", "stage", "peer"},
+		columns: []reportColumn{{"calls", "calls", whole}, {"degraded", "degraded", whole}, {"degraded_ratio", "ratio", share},
+			{"spend_p50_s", "p50", lasting}, {"spend_p95_s", "p95", lasting}},
+		more: []string{"decisions", "causes", "phases"},
+	},
+	{
+		name: "cancellations", short: "Why requests were cancelled, and how long clients wait",
+		heading: "cancelled requests; patience = how long clients waited that left", filters: []string{"cause"},
+		place: []string{"service", "route", "cause"},
+		columns: []reportColumn{{"sent", "sent", whole}, {"confirmed", "stopped", whole}, {"patience_p50_s", "patience", lasting},
+			{"patience_p95_s", "p95", lasting}, {"budget_p50_s", "budget", lasting}},
+	},
+	{
+		name: "local", short: "Who spends the budget before calling anybody",
+		heading: "work before the first call, medians", place: []string{"service", "route"},
+		columns: []reportColumn{{"requests", "requests", whole}, {"before_first_call_p50_s", "before", lasting},
+			{"share_of_budget_p50", "share", share}, {"queue_p50_s", "queue", lasting}},
+	},
+	{
+		name: "phases", short: "In which phase calls time out",
+		heading: "timeouts by phase, and how long the phases take", filters: []string{"peer", "phase"},
+		place: []string{"service", "peer", "phase"},
+		columns: []reportColumn{{"timeouts", "timeouts", whole}, {"fresh", "fresh", whole}, {"reused", "reused", whole}, {"p50_s", "p50", lasting},
+			{"p99_s", "p99", lasting}},
+		more: []string{"measured"},
+	},
+	{
+		name: "retries", short: "What retries bring",
+		heading: "retries; wasted = cut by time", filters: []string{"stage", "peer"},
+		place: []string{"service", "stage", "peer", "layer"},
+		columns: []reportColumn{{"calls", "calls", whole}, {"attempts_per_call", "per call", factor}, {"skipped", "skipped", whole},
+			{"wasted", "wasted", whole}, {"wasted_s", "for", lasting}},
+		more: []string{"attempts", "reasons"},
+	},
+	{
+		name: "propagation", short: "Whether budgets arrive, per caller and callee",
+		heading: "budgets from caller to callee; renewed = more than the caller had left", filters: []string{"peer"},
+		place: []string{"from", "to"},
+		columns: []reportColumn{{"calls", "calls", whole}, {"with_budget", "budgets", whole}, {"renewed", "renewed", whole},
+			{"dropped", "dropped", whole}, {"growth_max_s", "most", lasting}},
+		more: []string{"handed_p50_s", "used_p50_s"},
+	},
+	{
+		name: "dependencies", short: "Slow dependencies and stingy callers told apart",
+		heading: "generosity = allowance ÷ usual tail, slowdown = latency ÷ baseline", filters: []string{"stage", "peer"},
+		place: []string{"quadrant", "service", "peer", "stage"},
+		columns: []reportColumn{{"calls", "calls", whole}, {"allowance_p50_s", "allowed", lasting}, {"latency_p50_s", "latency", lasting},
+			{"generosity", "generous", factor}, {"slowdown", "slowdown", factor}},
+		more: []string{"usual_p99_s", "baseline_p50_s", "between_p50_s", "fresh", "reused"},
+	},
+}
+
+func newReportRowsCommand(spec reportSpec) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   spec.name,
+		Short: spec.short,
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			query, output, err := reportQuery(cmd)
+			if err != nil {
+				return err
+			}
+			for _, name := range spec.filters {
+				if value := cmd.Flags().Lookup(name).Value.String(); value != "" {
+					query.Set(name, value)
+				}
+			}
+			client, err := newAPIClient(cmd)
+			if err != nil {
+				return err
+			}
+			body, err := client.get(cmd.Context(), "reports/"+spec.name, query)
+			if err != nil {
+				return fmt.Errorf("report %s: %w", spec.name, err)
+			}
+			if output == "json" {
+				return writeJSON(cmd.OutOrStdout(), body)
+			}
+			var report rowsReport
+			decoder := json.NewDecoder(bytes.NewReader(body))
+			decoder.UseNumber()
+			if err := decoder.Decode(&report); err != nil {
+				return fmt.Errorf("report %s: %w", spec.name, err)
+			}
+			if output == "csv" {
+				return spec.writeCSV(cmd.OutOrStdout(), report)
+			}
+			return spec.writeTable(cmd.OutOrStdout(), report)
+		},
+	}
+	addReportFlags(cmd)
+	for _, name := range spec.filters {
+		cmd.Flags().String(name, "", "only this "+name)
+	}
+	return cmd
+}
+
+type rowsReport struct {
+	Window struct {
+		From, To string
+	} `json:"window"`
+	Watermark *string          `json:"watermark"`
+	Rows      []map[string]any `json:"rows"`
+	Next      *string          `json:"next"`
+}
+
+// writeTable writes at most 80 columns.
+func (spec reportSpec) writeTable(w io.Writer, report rowsReport) error {
+	var b strings.Builder
+	if len(report.Rows) == 0 {
+		fmt.Fprintf(&b, "Nothing to report between %s and %s.\n", report.Window.From, report.Window.To)
+		if report.Watermark == nil {
+			b.WriteString("No worker has judged any trace: run laxity worker, or everything with laxity up.\n")
+		}
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
+	fmt.Fprintf(&b, "%s\n\n%-*s", spec.heading, placeWidth, clip(strings.Join(spec.place, " "), placeWidth))
+	for _, column := range spec.columns {
+		fmt.Fprintf(&b, " %*s", figureWidth, column.title)
+	}
+	b.WriteByte('\n')
+	for _, row := range report.Rows {
+		var place []string
+		for _, field := range spec.place {
+			if text := word(row[field]); text != "" {
+				place = append(place, text)
+			}
+		}
+		fmt.Fprintf(&b, "%-*s", placeWidth, clip(strings.Join(place, " "), placeWidth))
+		for _, column := range spec.columns {
+			fmt.Fprintf(&b, " %*s", figureWidth, column.format(row[column.field]))
+		}
+		b.WriteByte('\n')
+	}
+	if report.Next != nil {
+		b.WriteString("\nThere are more rows; see them with --limit 1000 or filter with --service.\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (spec reportSpec) writeCSV(w io.Writer, report rowsReport) error {
+	fields := slices.Clone(spec.place)
+	for _, column := range spec.columns {
+		fields = append(fields, column.field)
+	}
+	fields = append(fields, spec.more...)
+	records := [][]string{fields}
+	for _, row := range report.Rows {
+		record := make([]string, len(fields))
+		for i, field := range fields {
+			record[i] = word(row[field])
+		}
+		records = append(records, record)
+	}
+	return csv.NewWriter(w).WriteAll(records)
+}
+
+// word writes any value as one word: lists and objects with spaces between their parts.
+func word(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case []any:
+		words := make([]string, len(v))
+		for i := range v {
+			words[i] = word(v[i])
+		}
+		return strings.Join(words, " ")
+	case map[string]any:
+		var words []string
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			words = append(words, key+"="+word(v[key]))
+		}
+		return strings.Join(words, " ")
+	}
+	return fmt.Sprint(value)
+}
+
+func float(value any) *float64 {
+	n, ok := value.(json.Number)
+	if !ok {
+		return nil
+	}
+	f, err := n.Float64()
+	if err != nil {
+		return nil
+	}
+	return &f
+}
+
+func lasting(value any) string { return shortSeconds(float(value)) }
+func share(value any) string   { return percent(float(value)) }
+
+func whole(value any) string {
+	f := float(value)
+	if f == nil {
+		return "-"
+	}
+	return large(int64(*f))
+}
+
+func factor(value any) string {
+	f := float(value)
+	if f == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", *f)
+}

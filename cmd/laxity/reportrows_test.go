@@ -1,0 +1,82 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
+	"strings"
+	"testing"
+)
+
+// Every report prints what the API's golden answers hold: as a table of 80 columns, as csv with every field, as json.
+func TestReportsPrintWhatTheAPIAnswers(t *testing.T) {
+	var asked string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.RawQuery
+		body, err := os.ReadFile("../../api/testdata/" + path.Base(r.URL.Path) + ".json")
+		if err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(body)
+	}))
+	t.Cleanup(server.Close)
+	for _, spec := range reportSpecs {
+		golden, err := os.ReadFile("../../api/testdata/" + spec.name + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var report rowsReport
+		if err := json.Unmarshal(golden, &report); err != nil {
+			t.Fatal(err)
+		}
+		args := []string{"report", spec.name, "--api", server.URL}
+		for _, filter := range spec.filters {
+			args = append(args, "--"+filter, "some "+filter)
+		}
+		table, err := command(t, args...)
+		if err != nil {
+			t.Errorf("%s: %v", spec.name, err)
+			continue
+		}
+		for _, filter := range spec.filters {
+			if !strings.Contains(asked, filter+"=some+"+filter) {
+				t.Errorf("%s asks %s", spec.name, asked)
+			}
+		}
+		if lines := strings.Count(table, "\n"); len(report.Rows) > 0 && lines != len(report.Rows)+3 {
+			t.Errorf("%s: %d lines for %d rows:\n%s", spec.name, lines, len(report.Rows), table)
+		}
+		for line := range strings.Lines(table) {
+			if width := len([]rune(strings.TrimRight(line, "\n"))); width > 80 {
+				t.Errorf("%s: %d columns: %s", spec.name, width, line)
+			}
+		}
+		out, err := command(t, append(args, "-o", "csv")...)
+		records, csvErr := csv.NewReader(strings.NewReader(out)).ReadAll()
+		if err != nil || csvErr != nil || len(records) != len(report.Rows)+1 {
+			t.Errorf("%s: csv: %s, %v, %v", spec.name, out, err, csvErr)
+			continue
+		}
+		for i, row := range report.Rows {
+			if len(row) != len(records[0]) {
+				t.Errorf("%s: csv has %v of %v", spec.name, records[0], row)
+			}
+			for column, field := range records[0] {
+				if value, ok := row[field]; !ok || value != nil && records[i+1][column] == "" && value != "" && word(value) != "" {
+					t.Errorf("%s: csv has %q for %s, the answer %v", spec.name, records[i+1][column], field, value)
+				}
+			}
+		}
+		if out, err := command(t, append(args, "-o", "json")...); err != nil || !json.Valid([]byte(out)) {
+			t.Errorf("%s: json: %s, %v", spec.name, out, err)
+		}
+	}
+	_, err := command(t, "report", "nothing")
+	if err == nil || !strings.Contains(err.Error(), "margin, orphans, findings, stages") {
+		t.Errorf("a report that is not there: %v", err)
+	}
+}

@@ -1,0 +1,41 @@
+-- Does the budget arrive? One row per caller and callee, the most renewed and dropped first.
+-- from, to     nanoseconds since 1970, start of the callee's span, from inclusive, to exclusive
+-- service      of the caller or the callee, exact; '' means any
+-- peer         of the callee, exact; '' means any
+-- limit, skip  rows
+-- A callee whose budget is more than 1 ms above what its caller had left renewed the clock; if its budget is its own default,
+-- the header was dropped. Reads the months of the window.
+WITH
+    callee.received - caller.remaining AS growth,
+    growth > 1000000 AND callee.source != 'regrant' AS grew
+SELECT
+    caller.service AS caller_service,
+    callee.service AS callee_service,
+    count() AS calls,
+    countIf(isNotNull(callee.received)) AS with_budget,
+    countIf(ifNull(grew, false) AND callee.source != 'default') AS renewed,
+    countIf(ifNull(grew, false) AND callee.source = 'default') AS dropped,
+    max(if(grew, growth, NULL)) AS growth_max,
+    quantileExact(0.5)(caller.handed) AS handed_p50,
+    quantileExact(0.5)(callee.duration_ns) AS used_p50
+FROM
+(
+    SELECT service, cityHash64(trace_id, parent_span_id) AS call, budget_received_ns AS received, budget_source AS source, duration_ns
+    FROM hops FINAL
+    WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
+    AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC')
+        AND kind IN ('Server', 'Consumer')
+) AS callee
+INNER JOIN
+(
+    SELECT service, cityHash64(trace_id, span_id) AS call, remaining_before_ns AS remaining, ifNull(allowance_ns, remaining_before_ns) AS handed
+    FROM hops FINAL
+    WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC') - toIntervalHour(1)
+        AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC') + toIntervalHour(1)
+        AND kind IN ('Client', 'Producer')
+) AS caller ON caller.call = callee.call
+WHERE ({service:String} = '' OR caller.service = {service:String} OR callee.service = {service:String})
+    AND ({peer:String} = '' OR callee.service = {peer:String})
+GROUP BY caller_service, callee_service
+ORDER BY renewed + dropped DESC, calls - with_budget DESC, caller_service, callee_service
+LIMIT {limit:UInt32} OFFSET {skip:UInt32}

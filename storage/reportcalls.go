@@ -1,0 +1,152 @@
+package storage
+
+import (
+	"context"
+	_ "embed"
+
+	"github.com/laxity-dev/laxity/internal/span"
+)
+
+// PhaseRow is one phase of the calls of one peer.
+type PhaseRow struct {
+	Service  string `json:"service"`
+	Peer     string `json:"peer"`
+	Phase    string `json:"phase"`
+	Timeouts uint64 `json:"timeouts"`
+	// Reused and Fresh are the timeouts of connections of which it is known.
+	Reused   uint64        `json:"reused"`
+	Fresh    uint64        `json:"fresh"`
+	Measured uint64        `json:"measured"`
+	P50      *span.Seconds `json:"p50_s"`
+	P99      *span.Seconds `json:"p99_s"`
+}
+
+//go:embed queries/report_phases.sql
+var phasesSQL string
+
+// Phases answers in which phase calls time out.
+func (db *DB) Phases(ctx context.Context, q ReportQuestion) ([]PhaseRow, error) {
+	return report(ctx, db, "phases", phasesSQL, q, func(r *PhaseRow) []any {
+		return []any{&r.Service, &r.Peer, &r.Phase, &r.Timeouts, &r.Reused, &r.Fresh, &r.Measured, optionalSeconds{&r.P50}, optionalSeconds{&r.P99}}
+	})
+}
+
+// RetryRow is what retries of one layer bring at one stage.
+type RetryRow struct {
+	Service         string           `json:"service"`
+	Stage           string           `json:"stage"`
+	Peer            string           `json:"peer"`
+	Layer           string           `json:"layer"`
+	Calls           uint64           `json:"calls"`
+	Attempts        uint64           `json:"attempts"`
+	AttemptsPerCall *float64         `json:"attempts_per_call"`
+	Skipped         int64            `json:"skipped"`
+	Reasons         map[string]int64 `json:"reasons"`
+	Wasted          uint64           `json:"wasted"`
+	WastedTime      span.Seconds     `json:"wasted_s"`
+}
+
+//go:embed queries/report_retries.sql
+var retriesSQL string
+
+// Retries answers what retries bring.
+func (db *DB) Retries(ctx context.Context, q ReportQuestion) ([]RetryRow, error) {
+	return report(ctx, db, "retries", retriesSQL, q, func(r *RetryRow) []any {
+		return []any{&r.Service, &r.Stage, &r.Peer, &r.Layer, &r.Calls, &r.Attempts, optionalRatio{&r.AttemptsPerCall}, &r.Skipped, &r.Reasons,
+			&r.Wasted, (*int64)(&r.WastedTime)}
+	})
+}
+
+// PropagationRow is one edge between two services.
+type PropagationRow struct {
+	From       string        `json:"from"`
+	To         string        `json:"to"`
+	Calls      uint64        `json:"calls"`
+	WithBudget uint64        `json:"with_budget"`
+	Renewed    uint64        `json:"renewed"`
+	Dropped    uint64        `json:"dropped"`
+	GrowthMax  *span.Seconds `json:"growth_max_s"`
+	HandedP50  *span.Seconds `json:"handed_p50_s"`
+	UsedP50    *span.Seconds `json:"used_p50_s"`
+}
+
+//go:embed queries/report_propagation.sql
+var propagationSQL string
+
+// Propagation answers whether budgets arrive.
+func (db *DB) Propagation(ctx context.Context, q ReportQuestion) ([]PropagationRow, error) {
+	return report(ctx, db, "propagation", propagationSQL, q, func(r *PropagationRow) []any {
+		return []any{&r.From, &r.To, &r.Calls, &r.WithBudget, &r.Renewed, &r.Dropped, optionalSeconds{&r.GrowthMax}, optionalSeconds{&r.HandedP50},
+			optionalSeconds{&r.UsedP50}}
+	})
+}
+
+// Quadrant tells a slow dependency from a caller that hands down too little.
+type Quadrant string
+
+// The quadrants.
+const (
+	QuadrantHealthy        Quadrant = "healthy"
+	QuadrantStingyCaller   Quadrant = "stingy_caller"
+	QuadrantSlowDependency Quadrant = "slow_dependency"
+	QuadrantBoth           Quadrant = "both"
+)
+
+// slowFrom is the slowdown from which a dependency counts as slow. A caller is stingy below a generosity of 1.
+const slowFrom = 1.5
+
+// quadrantOf judges by what is known: without an allowance or a baseline nobody is blamed for it.
+func quadrantOf(generosity, slowdown *float64) Quadrant {
+	stingy, slow := generosity != nil && *generosity < 1, slowdown != nil && *slowdown >= slowFrom
+	switch {
+	case stingy && slow:
+		return QuadrantBoth
+	case stingy:
+		return QuadrantStingyCaller
+	case slow:
+		return QuadrantSlowDependency
+	}
+	return QuadrantHealthy
+}
+
+// Connections are calls over one kind of connection.
+type Connections struct {
+	Calls uint64        `json:"calls"`
+	P50   *span.Seconds `json:"latency_p50_s"`
+	P99   *span.Seconds `json:"latency_p99_s"`
+}
+
+// DependencyRow is one dependency of one caller.
+type DependencyRow struct {
+	Service      string        `json:"service"`
+	Peer         string        `json:"peer"`
+	Stage        string        `json:"stage"`
+	Calls        uint64        `json:"calls"`
+	AllowanceP50 *span.Seconds `json:"allowance_p50_s"`
+	UsualP99     *span.Seconds `json:"usual_p99_s"`
+	LatencyP50   *span.Seconds `json:"latency_p50_s"`
+	BaselineP50  *span.Seconds `json:"baseline_p50_s"`
+	Generosity   *float64      `json:"generosity"`
+	Slowdown     *float64      `json:"slowdown"`
+	Quadrant     Quadrant      `json:"quadrant"`
+	BetweenP50   *span.Seconds `json:"between_p50_s"`
+	Fresh        Connections   `json:"fresh"`
+	Reused       Connections   `json:"reused"`
+}
+
+//go:embed queries/report_dependencies.sql
+var dependenciesSQL string
+
+// Dependencies answers whether a dependency is slow or its caller stingy.
+func (db *DB) Dependencies(ctx context.Context, q ReportQuestion) ([]DependencyRow, error) {
+	answer, err := report(ctx, db, "dependencies", dependenciesSQL, q, func(r *DependencyRow) []any {
+		return []any{&r.Service, &r.Peer, &r.Stage, &r.Calls, optionalSeconds{&r.AllowanceP50}, optionalSeconds{&r.UsualP99},
+			optionalSeconds{&r.LatencyP50}, optionalSeconds{&r.BaselineP50}, optionalRatio{&r.Generosity}, optionalRatio{&r.Slowdown},
+			optionalSeconds{&r.BetweenP50}, &r.Fresh.Calls, optionalSeconds{&r.Fresh.P50}, optionalSeconds{&r.Fresh.P99},
+			&r.Reused.Calls, optionalSeconds{&r.Reused.P50}, optionalSeconds{&r.Reused.P99}}
+	})
+	for i := range answer {
+		answer[i].Quadrant = quadrantOf(answer[i].Generosity, answer[i].Slowdown)
+	}
+	return answer, err
+}

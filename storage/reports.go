@@ -1,0 +1,215 @@
+package storage
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/laxity-dev/laxity/internal/span"
+)
+
+// ReportQuestion asks for one page of a report over many traces. Empty texts match any; a report uses those that its rows
+// have. Rows carry the names that answers have in JSON.
+type ReportQuestion struct {
+	Window
+	Service, Route, Stage, Peer, Cause, Phase, Rule string
+	Limit, Skip                                     int
+}
+
+// baseline is how far before a window a dependency's usual behaviour is taken from.
+const baseline = 7 * 24 * time.Hour
+
+func (q ReportQuestion) parameters() map[string]any {
+	return map[string]any{
+		"from": q.From.UnixNano(), "to": q.To.UnixNano(), "before": max(q.From.Add(-baseline).UnixNano(), 0),
+		"service": q.Service, "route": q.Route, "stage": q.Stage, "peer": q.Peer, "cause": q.Cause, "phase": q.Phase, "rule": q.Rule,
+		"limit": q.Limit, "skip": q.Skip,
+	}
+}
+
+// report asks for rows, each scanned into a new one.
+func report[Row any](ctx context.Context, db *DB, name, sql string, q ReportQuestion, columns func(*Row) []any) ([]Row, error) {
+	answer := []Row{}
+	err := db.ask(ctx, sql, func(rows driver.Rows) error {
+		var row Row
+		if err := rows.Scan(columns(&row)...); err != nil {
+			return err
+		}
+		answer = append(answer, row)
+		return nil
+	}, q.parameters())
+	return answer, question("report "+name, err)
+}
+
+// optionalSeconds scans nanoseconds, NULL as nil.
+type optionalSeconds struct{ to **span.Seconds }
+
+func (o optionalSeconds) Scan(value any) error {
+	*o.to = nil
+	switch v := value.(type) {
+	case nil:
+	case int64:
+		s := span.Seconds(v)
+		*o.to = &s
+	default:
+		return fmt.Errorf("nanoseconds come as %T", value)
+	}
+	return nil
+}
+
+// optionalRatio scans a number and keeps six decimals, NULL as nil.
+type optionalRatio struct{ to **float64 }
+
+func (o optionalRatio) Scan(value any) error {
+	*o.to = nil
+	switch v := value.(type) {
+	case nil:
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil
+		}
+		r := math.Round(v*1e6) / 1e6
+		*o.to = &r
+	default:
+		return fmt.Errorf("a ratio comes as %T", value)
+	}
+	return nil
+}
+
+// instant scans nanoseconds since 1970.
+type instant struct{ to *time.Time }
+
+func (i instant) Scan(value any) error {
+	at, ok := value.(int64)
+	if !ok {
+		return fmt.Errorf("an instant comes as %T", value)
+	}
+	*i.to = time.Unix(0, at).UTC()
+	return nil
+}
+
+// OrphanRow is work for nobody at one place.
+type OrphanRow struct {
+	Service string `json:"service"`
+	Stage   string `json:"stage"`
+	Peer    string `json:"peer"`
+	Cause   string `json:"cause"`
+	// Spans counts those with orphan work.
+	Spans        uint64             `json:"spans"`
+	Orphan       span.Seconds       `json:"orphan_s"`
+	PostCancel   span.Seconds       `json:"post_cancel_s"`
+	StillRunning uint64             `json:"still_running"`
+	ShareOfBusy  *float64           `json:"share_of_busy"`
+	Costs        map[string]float64 `json:"costs"`
+	Examples     []string           `json:"example_trace_ids"`
+}
+
+//go:embed queries/report_orphans.sql
+var orphansSQL string
+
+// Orphans answers who works for nobody.
+func (db *DB) Orphans(ctx context.Context, q ReportQuestion) ([]OrphanRow, error) {
+	return report(ctx, db, "orphans", orphansSQL, q, func(r *OrphanRow) []any {
+		return []any{&r.Service, &r.Stage, &r.Peer, &r.Cause, &r.Spans, (*int64)(&r.Orphan), (*int64)(&r.PostCancel), &r.StillRunning,
+			optionalRatio{&r.ShareOfBusy}, &r.Costs, &r.Examples}
+	})
+}
+
+// FindingRow is one rule at one place.
+type FindingRow struct {
+	Rule     string       `json:"rule"`
+	Severity string       `json:"severity"`
+	Service  string       `json:"service"`
+	Stage    string       `json:"stage"`
+	Peer     string       `json:"peer"`
+	Spans    uint64       `json:"spans"`
+	Traces   uint64       `json:"traces"`
+	Amount   span.Seconds `json:"amount_s"`
+	LastSeen time.Time    `json:"last_seen_at"`
+	Examples []string     `json:"example_trace_ids"`
+}
+
+//go:embed queries/report_findings.sql
+var findingsSQL string
+
+// Findings answers which findings there were.
+func (db *DB) Findings(ctx context.Context, q ReportQuestion) ([]FindingRow, error) {
+	return report(ctx, db, "findings", findingsSQL, q, func(r *FindingRow) []any {
+		return []any{&r.Rule, &r.Severity, &r.Service, &r.Stage, &r.Peer, &r.Spans, &r.Traces, (*int64)(&r.Amount), instant{&r.LastSeen}, &r.Examples}
+	})
+}
+
+// StageRow is one stage of the chains of one route.
+type StageRow struct {
+	Service       string            `json:"service"`
+	Route         string            `json:"route"`
+	Stage         string            `json:"stage"`
+	Peer          string            `json:"peer"`
+	Calls         uint64            `json:"calls"`
+	SpendP50      *span.Seconds     `json:"spend_p50_s"`
+	SpendP95      *span.Seconds     `json:"spend_p95_s"`
+	Degraded      uint64            `json:"degraded"`
+	DegradedRatio *float64          `json:"degraded_ratio"`
+	Decisions     map[string]uint64 `json:"decisions"`
+	Causes        map[string]uint64 `json:"causes"`
+	Phases        map[string]uint64 `json:"phases"`
+}
+
+//go:embed queries/report_stages.sql
+var stagesSQL string
+
+// Stages answers where chains degrade.
+func (db *DB) Stages(ctx context.Context, q ReportQuestion) ([]StageRow, error) {
+	return report(ctx, db, "stages", stagesSQL, q, func(r *StageRow) []any {
+		return []any{&r.Service, &r.Route, &r.Stage, &r.Peer, &r.Calls, optionalSeconds{&r.SpendP50}, optionalSeconds{&r.SpendP95}, &r.Degraded,
+			optionalRatio{&r.DegradedRatio}, &r.Decisions, &r.Causes, &r.Phases}
+	})
+}
+
+// CancellationRow is one cause at one route.
+type CancellationRow struct {
+	Service     string        `json:"service"`
+	Route       string        `json:"route"`
+	Cause       string        `json:"cause"`
+	Sent        uint64        `json:"sent"`
+	Confirmed   uint64        `json:"confirmed"`
+	PatienceP50 *span.Seconds `json:"patience_p50_s"`
+	PatienceP95 *span.Seconds `json:"patience_p95_s"`
+	BudgetP50   *span.Seconds `json:"budget_p50_s"`
+}
+
+//go:embed queries/report_cancellations.sql
+var cancellationsSQL string
+
+// Cancellations answers why requests were cancelled, and how long clients wait.
+func (db *DB) Cancellations(ctx context.Context, q ReportQuestion) ([]CancellationRow, error) {
+	return report(ctx, db, "cancellations", cancellationsSQL, q, func(r *CancellationRow) []any {
+		return []any{&r.Service, &r.Route, &r.Cause, &r.Sent, &r.Confirmed, optionalSeconds{&r.PatienceP50}, optionalSeconds{&r.PatienceP95},
+			optionalSeconds{&r.BudgetP50}}
+	})
+}
+
+// LocalRow is what one route does before it calls anybody.
+type LocalRow struct {
+	Service            string        `json:"service"`
+	Route              string        `json:"route"`
+	Requests           uint64        `json:"requests"`
+	BeforeFirstCallP50 *span.Seconds `json:"before_first_call_p50_s"`
+	ShareOfBudgetP50   *float64      `json:"share_of_budget_p50"`
+	QueueP50           *span.Seconds `json:"queue_p50_s"`
+}
+
+//go:embed queries/report_local.sql
+var localSQL string
+
+// Local answers who spends the budget before calling anybody.
+func (db *DB) Local(ctx context.Context, q ReportQuestion) ([]LocalRow, error) {
+	return report(ctx, db, "local", localSQL, q, func(r *LocalRow) []any {
+		return []any{&r.Service, &r.Route, &r.Requests, optionalSeconds{&r.BeforeFirstCallP50}, optionalRatio{&r.ShareOfBudgetP50},
+			optionalSeconds{&r.QueueP50}}
+	})
+}
