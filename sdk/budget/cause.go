@@ -123,7 +123,11 @@ func CauseOf(ctx context.Context) (budgetattr.Cause, bool) {
 		if s, ok := entry.signalled(); ok && (!known || isTime(cause) && isCaller(s.cause)) {
 			// A timeout of a hop long before the caller left stays a timeout.
 			end, bounded := ctx.Deadline()
-			if !known || !bounded || s.at.Sub(end) < sameTime {
+			same := sameTime
+			if s.cause == budgetattr.CauseSuperseded {
+				same = 0 // nobody's wish: the request was over
+			}
+			if !known || !bounded || s.at.Sub(end) < same {
 				return s.cause, true
 			}
 		}

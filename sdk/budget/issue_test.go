@@ -64,3 +64,17 @@ func TestIssueReserveThatLeavesNothingIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A hop that its deadline ended was recorded as superseded if the request was closed at the same moment.
+func TestIssueEndOfTheRequestIsNoCauseOfATimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, entry, _ := edge(newRecorder(), budget.Policy{Default: time.Second}).Start(t.Context(), budget.Arrival{})
+		hopCtx, hop, _ := budget.StartHop(ctx, "left")
+		defer hop.End(nil)
+		<-ctx.Done()
+		entry.End(context.Cause(ctx))
+		if cause, _ := budget.CauseOf(hopCtx); cause != budgetattr.CauseLocalDeadline {
+			t.Errorf("cause %q", cause)
+		}
+	})
+}
