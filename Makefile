@@ -47,7 +47,7 @@ vet: ## go vet and staticcheck over all modules
 	@for m in $(MODULES); do (cd $$m && $(GO) vet ./...); done
 	@bin=$$(cd tools && $(GO) tool -n staticcheck); for m in . sdk sdk/adapters; do (cd $$m && $$bin ./...); done
 
-RACE := ./internal/verdict/... ./internal/classify/... ./processor/...
+RACE := ./internal/verdict/... ./internal/classify/... ./processor/... ./storage/worker/...
 .PHONY: race
 race: engine-lib ## the race detector over sdk, verdict and processor (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -short $(TEST_FLAGS) $(RACE)
