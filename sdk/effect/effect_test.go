@@ -3,6 +3,7 @@ package effect_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,6 +31,12 @@ func (l *ledger) book(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.booked = append(l.booked, key)
+}
+
+func (l *ledger) keys() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.booked)
 }
 
 func (l *ledger) send(ctx context.Context, r effect.Request) ([]byte, error) {
@@ -97,8 +104,8 @@ func TestAnAnswerConfirmsAndIsRemembered(t *testing.T) {
 		if _, err := w.Do(ctx, "unit", "k", []byte("y")); !errors.Is(err, effect.ErrConflict) {
 			t.Errorf("another payload under the key: %v", err)
 		}
-		if len(l.booked) != 1 {
-			t.Errorf("booked %v", l.booked)
+		if len(l.keys()) != 1 {
+			t.Errorf("booked %v", l.keys())
 		}
 	})
 }
@@ -109,8 +116,8 @@ func TestATimeoutAfterSendingIsReconciledInTheReserve(t *testing.T) {
 		w := writer(t, new(effect.Memory), l.op())
 		ctx, entry := request(t, 4*time.Second)
 		e, err := w.Do(ctx, "unit", "k", nil)
-		if err != nil || e.State != budgetattr.EffectReconciled || entry.Final(err) != budgetattr.OutcomeDone || len(l.booked) != 1 {
-			t.Errorf("%+v, %v, booked %v", e, err, l.booked)
+		if err != nil || e.State != budgetattr.EffectReconciled || entry.Final(err) != budgetattr.OutcomeDone || len(l.keys()) != 1 {
+			t.Errorf("%+v, %v, booked %v", e, err, l.keys())
 		}
 		entry.End(err)
 	})
@@ -130,7 +137,7 @@ func TestWhatIsAbsentIsSentAgainOnlyWhenItCanNoLongerArrive(t *testing.T) {
 		ctx, entry := request(t, 10*time.Second)
 		defer entry.End(nil)
 		e, err := writer(t, new(effect.Memory), op).Do(ctx, "unit", "k", nil)
-		if err != nil || e.State != budgetattr.EffectConfirmed || sends != 2 || e.Sends != 2 || len(l.booked) != 1 {
+		if err != nil || e.State != budgetattr.EffectConfirmed || sends != 2 || e.Sends != 2 || len(l.keys()) != 1 {
 			t.Errorf("%+v, %v, %d sends", e, err, sends)
 		}
 	})
@@ -161,8 +168,8 @@ func TestNothingIsSentWithoutTimeToSendAndAsk(t *testing.T) {
 		if _, err := w.Do(ctx, "unit", "other", nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("a cancelled handler: %v", err)
 		}
-		if e, _ := store.Get(t.Context(), "k"); e.State != budgetattr.EffectPlanned || len(l.booked) != 0 {
-			t.Errorf("%+v, booked %v", e, l.booked)
+		if e, _ := store.Get(t.Context(), "k"); e.State != budgetattr.EffectPlanned || len(l.keys()) != 0 {
+			t.Errorf("%+v, booked %v", e, l.keys())
 		}
 		if _, err := store.Get(t.Context(), "other"); !errors.Is(err, effect.ErrNotFound) {
 			t.Errorf("%v", err)
@@ -185,8 +192,8 @@ func TestCancellationWhileSending(t *testing.T) {
 				if complete {
 					want = budgetattr.EffectConfirmed
 				}
-				if err != nil || e.State != want || len(l.booked) != 1 {
-					t.Errorf("%+v, %v, booked %v", e, err, l.booked)
+				if err != nil || e.State != want || len(l.keys()) != 1 {
+					t.Errorf("%+v, %v, booked %v", e, err, l.keys())
 				}
 				entry.End(err)
 			})
@@ -257,13 +264,13 @@ func TestReconcilerSettlesWhatWorkersLeft(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		report, err := r.Pass(t.Context(), time.Second)
-		if err != nil || len(report.Open) != 1 || len(l.booked) != 0 {
-			t.Errorf("while the call may still run: %+v, %v, booked %v", report, err, l.booked)
+		if err != nil || len(report.Open) != 1 || len(l.keys()) != 0 {
+			t.Errorf("while the call may still run: %+v, %v, booked %v", report, err, l.keys())
 		}
 		time.Sleep(10 * time.Second)
 		report, err = r.Pass(t.Context(), time.Second)
-		if err != nil || report.Confirmed != 1 || report.Sent != 1 || len(l.booked) != 1 {
-			t.Errorf("%+v, %v, booked %v", report, err, l.booked)
+		if err != nil || report.Confirmed != 1 || report.Sent != 1 || len(l.keys()) != 1 {
+			t.Errorf("%+v, %v, booked %v", report, err, l.keys())
 		}
 		dead.State = budgetattr.EffectConfirmed
 		if _, err := store.Move(t.Context(), dead); !errors.Is(err, effect.ErrMoved) {
@@ -273,7 +280,7 @@ func TestReconcilerSettlesWhatWorkersLeft(t *testing.T) {
 		if _, err := store.Plan(t.Context(), effect.Effect{Key: "old", Operation: "book", State: budgetattr.EffectPlanned, NotAfter: now, ChangedAt: now}); err != nil {
 			t.Fatal(err)
 		}
-		if report, err = r.Pass(t.Context(), 0); err != nil || report.Abandoned != 1 || len(l.booked) != 1 {
+		if report, err = r.Pass(t.Context(), 0); err != nil || report.Abandoned != 1 || len(l.keys()) != 1 {
 			t.Errorf("%+v, %v", report, err)
 		}
 	})
