@@ -284,8 +284,15 @@ func (r *Run) finish(ctx context.Context, err error, stopped bool) Disposition {
 	return Disposition{Outcome: u.Outcome, Err: err}
 }
 
-// endChildren stops what still waits or runs below a unit that is closed.
+// endChildren stops what still waits or runs below a unit that is closed. A unit that was cancelled hands its own cause on:
+// which of the two reaches a child first must not change what is recorded.
 func (r *Run) endChildren(ctx context.Context) error {
+	c := Cancellation{Cause: budgetattr.CauseSuperseded, By: r.ID()}
+	r.mu.Lock()
+	if r.stop != nil {
+		c = *r.stop
+	}
+	r.mu.Unlock()
 	units, err := Units(ctx, r.consumer.store, r.ID())
 	if err != nil {
 		return err
@@ -294,7 +301,7 @@ func (r *Run) endChildren(ctx context.Context) error {
 		if u.State == Closed {
 			continue
 		}
-		if _, err := Cancel(ctx, r.consumer.store, u.ID(), Cancellation{Cause: budgetattr.CauseSuperseded, By: r.ID()}); err != nil {
+		if _, err := Cancel(ctx, r.consumer.store, u.ID(), c); err != nil {
 			return err
 		}
 	}
