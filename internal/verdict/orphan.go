@@ -86,6 +86,21 @@ func (t *tree) ownCut(i int32) cut {
 	return cut{}
 }
 
+// cutAbove: a call that failed at the very moment at which the work that made it was cut was cut with it.
+func (t *tree) cutAbove(i int32) cut {
+	n := &t.nodes[i]
+	if !n.call || n.parent == none || n.Status != span.StatusError {
+		return cut{}
+	}
+	p := &t.nodes[n.parent]
+	c := t.ownCut(n.parent)
+	apart := add(add(n.end(), -p.start), -c.after)
+	if !c.ok || !sameProcess(p, n) || t.opts.Thresholds.excess(max(apart, -apart), c.after) {
+		return cut{}
+	}
+	return cut{ok: true, after: n.length, cause: c.cause}
+}
+
 func (s *search) judge(i int32) {
 	t := s.t
 	n := &t.nodes[i]
@@ -181,6 +196,9 @@ func (s *search) cutFor(p, child int32) cut {
 	t := s.t
 	n := &t.nodes[p]
 	c := t.ownCut(p)
+	if !c.ok {
+		c = t.cutAbove(p)
+	}
 	if !c.ok {
 		if cause := t.nodes[child].v.Cause; callerGone(&t.nodes[child]) {
 			c = cut{ok: true, after: n.length, cause: cause}
