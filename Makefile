@@ -141,3 +141,10 @@ test: postgres
 .PHONY: bench-path
 bench-path: engine-lib ## spans a second from OTLP to rows, beside the contrib exporter alone
 	@$(GO) run ./internal/bench/path
+
+# ---- durable work ----
+
+.PHONY: soak-durable
+soak-durable: postgres ## kill workers 200 times inside the effect protocol
+	cd sdk/adapters && LAXITY_SOAK=1 $(GO) test -count=1 -timeout 20m -run Killed ./natsjs
+soak: soak-durable

@@ -141,9 +141,9 @@ func (s *system) unit(id string) envelope.Unit {
 // eventually polls.
 func (s *system) eventually(what string, ok func() bool) {
 	s.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			s.Fatalf("not within 30 s: %s", what)
+			s.Fatalf("not within two minutes: %s", what)
 		}
 	}
 }
