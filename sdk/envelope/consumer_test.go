@@ -430,3 +430,19 @@ func TestAPauseHoldsNothingOpen(t *testing.T) {
 		}
 	})
 }
+
+func TestAwaitReturnsWhenTheUnitCloses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, budget.Policy{})
+		e := s.send(t, t.Context(), envelope.Spec{ID: "job", Limit: time.Minute})
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if u, err := envelope.Await(short, s.store, "job"); !errors.Is(err, context.DeadlineExceeded) || u.State != envelope.Queued {
+			t.Errorf("%+v, %v", u, err)
+		}
+		time.AfterFunc(time.Second, func() { s.Handle(t.Context(), envelope.Delivery{Envelope: e, Name: "job"}, nothing) })
+		if u, err := envelope.Await(t.Context(), s.store, "job"); err != nil || u.Outcome != budgetattr.OutcomeDone {
+			t.Errorf("%+v, %v", u, err)
+		}
+	})
+}

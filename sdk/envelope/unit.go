@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/laxity-dev/laxity/sdk/budget"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 	"github.com/laxity-dev/laxity/sdk/record"
 )
@@ -124,6 +125,37 @@ func fresh(e Envelope) Unit {
 // GetUnit returns what is known of a unit, or an error that wraps [record.ErrNotFound].
 func GetUnit(ctx context.Context, s record.Store, id string) (Unit, error) {
 	return record.Get[Unit](ctx, s, unitKey(id))
+}
+
+// Await returns a unit when it is closed, or as it is when ctx ends, with the cause.
+func Await(ctx context.Context, s record.Store, id string) (Unit, error) {
+	watch, stop := context.WithCancel(ctx)
+	defer stop()
+	closed := make(chan Unit, 1)
+	err := s.Watch(watch, unitKey(id), func(e record.Entry) {
+		var u Unit
+		if e.Key == unitKey(id) && json.Unmarshal(e.Value, &u) == nil && u.State == Closed {
+			select {
+			case closed <- u:
+			default:
+			}
+		}
+	})
+	if err != nil {
+		return Unit{}, fmt.Errorf("await %s: %w", id, err)
+	}
+	select {
+	case u := <-closed:
+		return u, nil
+	case <-ctx.Done():
+		clean, done := budget.Cleanup(ctx)
+		defer done()
+		u, err := GetUnit(clean, s, id)
+		if err == nil && u.State != Closed {
+			err = context.Cause(ctx)
+		}
+		return u, err
+	}
 }
 
 // Units returns the unit of an id and all below it, by id.
