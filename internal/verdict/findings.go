@@ -149,7 +149,8 @@ func (q *inquiry) compareBudgets(i int32, above handed, recorded bool) {
 		return
 	}
 	by := int64(n.v.Received) - above.left
-	if !recorded || by <= int64(q.t.opts.Thresholds.Renewed) || n.v.Source == budgetattr.SourceRegrant {
+	// A person's grant and work declared to outlive its caller have budgets of their own.
+	if !recorded || by <= int64(q.t.opts.Thresholds.Renewed) || n.v.Source == budgetattr.SourceRegrant || n.detached {
 		return
 	}
 	rule := RuleRenewedClock
