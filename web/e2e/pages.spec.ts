@@ -165,14 +165,15 @@ describe("everybody can use it", () => {
   const views: [string, View][] = [["light", wide], ["dark", { ...wide, theme: "dark" }], ["narrow", narrow]];
   it.each(views)("no serious barrier on any page, %s", async (_, view) => {
     const id = await anyTrace();
-    for (const path of ["/?from=1970-01-01T00:00:00Z", "/search?from=1970-01-01T00:00:00Z", `/traces/${id}`]) {
+    // A few rows of each kind are enough: the time of the check grows with the page.
+    for (const path of ["/?from=now-7d", "/search?from=now-7d&outcome=degraded", `/traces/${id}`]) {
       await show(path, view);
-      const { violations } = await new AxeBuilder({ page }).analyze();
+      const { violations } = await new AxeBuilder({ page }).withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]).analyze();
       const serious = violations.filter((violation) => violation.impact === "serious" || violation.impact === "critical");
       expect(serious.map((violation) => `${path}: ${violation.id}: ${violation.nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`)).toEqual([]);
       expect(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `${path} scrolls sideways`).toBe(true);
       if (path.startsWith("/traces")) continue;
       await close();
     }
-  });
+  }, 180_000);
 });
