@@ -381,11 +381,11 @@ func TestFallbackUnderOneDeadline(t *testing.T) {
 				a, b := w.p, budgettest.NewProvider(w.T, budgettest.InMemory())
 				a.Unreachable(c.dead)
 				a.Answer(c.script...)
-				// The last candidate is slower than any slice, and is not cut.
+				// The last candidate is slower than its slice, and is not cut.
 				b.Answer(budgettest.Wait(3*time.Second), budgettest.Tokens(3, 500*ms))
 				rt := llm.NewFallback([]llm.Candidate{
 					{Name: "a", URL: a.URL + "/v1", Base: a.Transport()},
-					{Name: "b", URL: "http://b.invalid/openai", Base: b.Transport(), Model: "small", Header: http.Header{"Authorization": {"Bearer b"}}, Meets: "short answers do"},
+					{Name: "b", URL: "http://b.invalid/openai", Base: b.Transport(), Model: "small", Header: http.Header{"Authorization": {"Bearer b"}}, Meets: "short answers do", Slice: time.Second},
 				})
 				start := time.Now()
 				resp, err := w.ask(rt, forms["completions"])
