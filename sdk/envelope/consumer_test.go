@@ -3,6 +3,7 @@ package envelope_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -443,6 +444,55 @@ func TestAwaitReturnsWhenTheUnitCloses(t *testing.T) {
 		time.AfterFunc(time.Second, func() { s.Handle(t.Context(), envelope.Delivery{Envelope: e, Name: "job"}, nothing) })
 		if u, err := envelope.Await(t.Context(), s.store, "job"); err != nil || u.Outcome != budgetattr.OutcomeDone {
 			t.Errorf("%+v, %v", u, err)
+		}
+	})
+}
+
+// Over any two clocks, measured in any asymmetric way, no unit gains time; without a reference it gains nothing as long as
+// the clocks differ by no more than the tolerance of both sides.
+func TestNoClockGivesTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ran := map[bool]int{}
+		for i := range 300 {
+			s := newSite(t, budget.Policy{})
+			reference := i%2 == 0
+			tolerance := time.Duration(1+rand.N(10)) * time.Second
+			clock := func() *envelope.Clock {
+				skew := rand.N(tolerance) - tolerance/2
+				if reference {
+					skew = rand.N(2*time.Minute) - time.Minute
+				}
+				c := envelope.NewClock(envelope.WithTolerance(tolerance), envelope.WithNow(func() time.Time { return time.Now().Add(skew) }))
+				if reference {
+					if err := c.Measure(t.Context(), "broker", func(context.Context) (time.Time, error) {
+						time.Sleep(rand.N(50 * time.Millisecond))
+						at := time.Now()
+						time.Sleep(rand.N(50 * time.Millisecond))
+						return at, nil
+					}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				return c
+			}
+			s.clock = clock()
+			reader := s.consumer(t, budget.Policy{}, clock())
+			limit := 20*time.Second + rand.N(time.Minute)
+			end := time.Now().Add(limit)
+			e := s.send(t, t.Context(), envelope.Spec{ID: "job", Limit: limit})
+			time.Sleep(rand.N(limit / 3))
+			reader.Handle(t.Context(), envelope.Delivery{Envelope: e, Name: "job"}, func(ctx context.Context, _ *envelope.Run) error {
+				ran[reference]++
+				left, _ := budget.Remaining(ctx)
+				truth := time.Until(end)
+				if left > truth || reference && truth-left > time.Second {
+					t.Errorf("got %v of %v, reference %v, tolerance %v", left, truth, reference, tolerance)
+				}
+				return nil
+			})
+		}
+		if ran[true] != 150 || ran[false] < 100 {
+			t.Errorf("only %v ran", ran)
 		}
 	})
 }

@@ -32,7 +32,8 @@ func NewPublisher(js jetstream.JetStream, store record.Store, clock *envelope.Cl
 
 // Send registers a unit and publishes its message. Sending the same unit again is harmless: as long as it has not run since,
 // the stream drops the second message, and the unit's own record is what counts. A unit that paused is sent the same way
-// when it is to go on. It is a hop of ctx.
+// when it is to go on. A unit that is closed is not sent: [envelope.ErrClosed]; a parent that is executed again finds its
+// result with [envelope.Await]. It is a hop of ctx.
 func (p *Publisher) Send(ctx context.Context, subject string, e envelope.Envelope, payload []byte) error {
 	ctx, hop, err := budget.StartHop(ctx, "publish "+subject, budget.WithSpanKind(trace.SpanKindProducer), budget.WithAttributes(
 		attribute.String("messaging.system", "nats"), attribute.String("messaging.destination.name", subject),

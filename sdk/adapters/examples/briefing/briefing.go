@@ -109,7 +109,8 @@ func (d *Desk) prepare(ctx context.Context, run *envelope.Run, topic string) (dr
 	if err == nil {
 		err = d.Send(ctx, KindResearch, child, []byte(topic))
 	}
-	if err != nil && !errors.Is(err, budget.ErrExhausted) {
+	// Too late for it, or done by an execution before this one: either way the agent goes on.
+	if err != nil && !errors.Is(err, budget.ErrExhausted) && !errors.Is(err, envelope.ErrClosed) {
 		return draft{}, err
 	}
 	children, cancel := run.Delegate(ctx)
