@@ -59,7 +59,7 @@ func serveReport[Row any](s *Server, watermark func(context.Context) (*instant, 
 	ask func(context.Context, storage.ReportQuestion) ([]Row, error), filters ...string) gin.HandlerFunc {
 	known := append([]string{"from", "to", "limit", "cursor"}, filters...)
 	return func(c *gin.Context) {
-		p := readParams(c.Request.URL.Query(), known...)
+		p := readParams(c.Request.URL.RawQuery, known...)
 		at, limit := p.window(s.config.Now()), p.limit()
 		q := storage.ReportQuestion{
 			Window: storage.Window{From: at.begin(), To: at.end()}, Limit: limit + 1, Skip: at.Offset,

@@ -203,6 +203,8 @@ func TestBadQuestionsAreExplained(t *testing.T) {
 		"/api/v1/reports/margin?stage=a":                      "stage",
 		"/api/v1/services?route=a":                            "route",
 		"/api/v1/health?x=1":                                  "x",
+		"/api/v1/traces?from=%":                               "query",
+		"/api/v1/traces?late=true;x=1":                        "query",
 	} {
 		response := ask(t, server, http.MethodGet, target)
 		if response.StatusCode != http.StatusBadRequest {

@@ -55,7 +55,7 @@ const (
 
 // health answers with the state of the installation, with status 503 if a check fails.
 func (s *Server) health(c *gin.Context) {
-	if p := readParams(c.Request.URL.Query()); p.problem != nil {
+	if p := readParams(c.Request.URL.RawQuery); p.problem != nil {
 		p.problem.write(c)
 		return
 	}

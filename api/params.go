@@ -29,8 +29,12 @@ type params struct {
 
 // readParams refuses parameters that the endpoint does not know, because a misspelt filter that is ignored answers a
 // different question.
-func readParams(values url.Values, known ...string) *params {
+func readParams(query string, known ...string) *params {
+	values, err := url.ParseQuery(query)
 	p := &params{values: values}
+	if err != nil {
+		p.fail(invalid("query", "malformed: "+err.Error(), "percent-encode names and values"))
+	}
 	for name, all := range values {
 		if !slices.Contains(known, name) {
 			p.fail(invalid(name, "unknown parameter", "this endpoint knows "+strings.Join(known, ", ")))

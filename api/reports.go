@@ -96,7 +96,7 @@ const week = 7 * 24 * time.Hour
 
 // margin answers with how much of its budget each route had left.
 func (s *Server) margin(c *gin.Context) {
-	p := readParams(c.Request.URL.Query(), "from", "to", "service", "route", "limit", "cursor")
+	p := readParams(c.Request.URL.RawQuery, "from", "to", "service", "route", "limit", "cursor")
 	at, limit := p.window(s.config.Now()), p.limit()
 	q := storage.MarginQuestion{
 		Window:  storage.Window{From: at.begin(), To: at.end()},
@@ -195,7 +195,7 @@ type serviceRow struct {
 
 // services answers with the services that were seen.
 func (s *Server) services(c *gin.Context) {
-	p := readParams(c.Request.URL.Query(), "from", "to", "service", "limit", "cursor")
+	p := readParams(c.Request.URL.RawQuery, "from", "to", "service", "limit", "cursor")
 	at, limit := p.window(s.config.Now()), p.limit()
 	q := storage.ServiceQuestion{
 		Window: storage.Window{From: at.begin(), To: at.end()}, Service: p.text("service", 300), Limit: limit + 1, Skip: at.Offset,

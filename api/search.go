@@ -69,7 +69,7 @@ type search struct {
 
 // searchTraces answers with one row per trace, newest first.
 func (s *Server) searchTraces(c *gin.Context) {
-	p := readParams(c.Request.URL.Query(), "from", "to", "service", "route", "stage", "peer", "rule", "outcome", "class", "cause",
+	p := readParams(c.Request.URL.RawQuery, "from", "to", "service", "route", "stage", "peer", "rule", "outcome", "class", "cause",
 		"phase", "late", "margin_lt", "margin_gt", "limit", "cursor")
 	at := p.window(s.config.Now())
 	run := s.readSearch(p, at)

@@ -92,7 +92,7 @@ const missingInHops = "the raw spans are gone or were never kept: spans inside a
 
 // trace answers with the spans of one trace.
 func (s *Server) trace(c *gin.Context) {
-	if p := readParams(c.Request.URL.Query()); p.problem != nil {
+	if p := readParams(c.Request.URL.RawQuery); p.problem != nil {
 		p.problem.write(c)
 		return
 	}
@@ -186,7 +186,7 @@ func hasSpan(trace *storage.Trace, id span.ID) bool {
 func (s *Server) statement(c *gin.Context) {
 	ctx, cancel := question(c)
 	defer cancel()
-	statement, err := s.judge(ctx, c, readParams(c.Request.URL.Query(), "entry"))
+	statement, err := s.judge(ctx, c, readParams(c.Request.URL.RawQuery, "entry"))
 	if err != nil {
 		s.fail(c, err)
 		return
@@ -204,7 +204,7 @@ type incidentAnswer struct {
 
 // incident answers with one trace as a record for a post-mortem.
 func (s *Server) incident(c *gin.Context) {
-	p := readParams(c.Request.URL.Query(), "entry", "format")
+	p := readParams(c.Request.URL.RawQuery, "entry", "format")
 	format := oneOf(p, "format", "md", "json")
 	ctx, cancel := question(c)
 	defer cancel()

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,6 +44,18 @@ func lockDir(dir string) (*dirLock, error) {
 	}
 	l := &dirLock{file: file}
 	return l, l.describe(fmt.Sprintf("process %d", os.Getpid()))
+}
+
+// CheckDir reports with a *LockedError that another process has the data directory now.
+func CheckDir(dir string) error {
+	l, err := lockDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the engine makes it
+	}
+	if err == nil {
+		l.release()
+	}
+	return err
 }
 
 // describe writes who holds the lock, for the one who finds it taken.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -283,6 +284,9 @@ func createDatabase(ctx context.Context, config Config) error {
 	var found uint64
 	if err := conn.QueryRow(ctx, "SELECT count() FROM system.databases WHERE name = {name:String}",
 		clickhouse.Named("name", name)).Scan(&found); err != nil {
+		if away := new(net.OpError); errors.As(err, &away) {
+			return fmt.Errorf("no ClickHouse at %s: %w; start it, or correct its DSN", strings.Join(options.Addr, ", "), away)
+		}
 		return fmt.Errorf("database %s: %w", name, err)
 	}
 	if found > 0 {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -27,6 +29,8 @@ func (c Config) Validate() error {
 	var errs []error
 	if c.DSN == "" {
 		errs = append(errs, errors.New("clickhouse DSN is empty; give one such as http://127.0.0.1:8123/laxity"))
+	} else if scheme, _, _ := strings.Cut(c.DSN, "://"); !slices.Contains([]string{"http", "https", "clickhouse", "tcp", "native"}, scheme) {
+		errs = append(errs, fmt.Errorf("clickhouse DSN begins with %q; want http://, https:// or clickhouse://", scheme))
 	} else if _, err := clickhouse.ParseDSN(c.DSN); err != nil {
 		errs = append(errs, fmt.Errorf("clickhouse DSN: %w", err))
 	}

@@ -17,7 +17,7 @@ import (
 // free returns an address that nobody listens on.
 func free(t *testing.T) string {
 	t.Helper()
-	address, err := collector.FreePort("127.0.0.1:0")
+	address, err := collector.FreePort("otlp-grpc", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

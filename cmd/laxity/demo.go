@@ -44,7 +44,7 @@ rate, in every request. The faults:
 			if err := s.Load.Validate(); err != nil {
 				return &usageError{err}
 			}
-			return demo.Run(cmd.Context(), s, cmd.OutOrStdout())
+			return interrupted(cmd.Context(), demo.Run(cmd.Context(), s, cmd.OutOrStdout()))
 		},
 	}
 	f := cmd.Flags()

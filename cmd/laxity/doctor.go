@@ -207,27 +207,28 @@ func queueDiagnoses(ctx context.Context, address string) []diagnosis {
 
 // writeDiagnoses writes at most 80 columns where the texts allow it.
 func writeDiagnoses(w io.Writer, checks []diagnosis) error {
+	const width = 60 // of 80 columns, behind the name
 	var b strings.Builder
+	indent := strings.Repeat(" ", 19)
 	for _, check := range checks {
-		fmt.Fprintf(&b, "%-5s %-12s %s\n", check.Status, check.Name, fold(check.Text))
+		fmt.Fprintf(&b, "%-5s %-12s %s\n", check.Status, check.Name, fold(check.Text, width, indent))
 		if check.Advice != "" && check.Status != "ok" {
-			fmt.Fprintf(&b, "%-18s → %s\n", "", fold(check.Advice))
+			fmt.Fprintf(&b, "%-18s → %s\n", "", fold(check.Advice, width, indent))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// fold breaks text between words so that it stays within 80 columns behind an indent of 19.
-func fold(text string) string {
-	const width, indent = 60, "\n                   "
+// fold breaks text between words so that no line is longer than width; the second and later begin with indent.
+func fold(text string, width int, indent string) string {
 	var b strings.Builder
 	column := 0
 	for i, word := range strings.Fields(text) {
 		length := len([]rune(word))
 		switch {
 		case i > 0 && column+1+length > width:
-			b.WriteString(indent)
+			b.WriteString("\n" + indent)
 			column = 0
 		case i > 0:
 			b.WriteByte(' ')

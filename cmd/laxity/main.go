@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -36,7 +38,8 @@ func run(ctx context.Context, args []string) int {
 		return exitOK
 	}
 	var usage *usageError
-	if errors.As(err, &usage) {
+	var problem *apiProblem
+	if errors.As(err, &usage) || errors.As(err, &problem) && problem.Status == http.StatusBadRequest {
 		fmt.Fprintf(os.Stderr, "laxity: %v\n", err)
 		return exitUsage
 	}
@@ -86,5 +89,32 @@ func newRootCommand() *cobra.Command {
 		newUpCommand(),
 		newWorkerCommand(),
 	)
+	fitTerminal(root)
 	return root
+}
+
+// fitTerminal lets the help of a command and of those below it fit 80 columns. Lines that are set in stay as they are.
+func fitTerminal(cmd *cobra.Command) {
+	cmd.SetUsageTemplate(strings.ReplaceAll(cmd.UsageTemplate(), "FlagUsages ", "FlagUsagesWrapped 80 "))
+	var lines, paragraph []string
+	flush := func() {
+		if len(paragraph) > 0 {
+			lines = append(lines, fold(strings.Join(paragraph, " "), 80, ""))
+			paragraph = nil
+		}
+	}
+	for line := range strings.Lines(cmd.Long) {
+		line = strings.TrimRight(line, "\n")
+		if line == "" || strings.HasPrefix(line, " ") {
+			flush()
+			lines = append(lines, line)
+			continue
+		}
+		paragraph = append(paragraph, line)
+	}
+	flush()
+	cmd.Long = strings.Join(lines, "\n")
+	for _, child := range cmd.Commands() {
+		fitTerminal(child)
+	}
 }

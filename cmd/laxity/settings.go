@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -74,5 +76,21 @@ func readSettings(cmd *cobra.Command) (map[string]any, error) {
 	if err := yaml.Unmarshal(data, &settings); err != nil {
 		return nil, &usageError{fmt.Errorf("settings file %s: %w", path, err)}
 	}
+	known := map[string]bool{}
+	flagNames(cmd.Root(), known)
+	for _, key := range slices.Sorted(maps.Keys(settings)) {
+		if !known[key] {
+			return nil, &usageError{fmt.Errorf("settings file %s: no command has a flag %q; keys are the flags without --, see 'laxity up --help'", path, key)}
+		}
+	}
 	return settings, nil
+}
+
+// flagNames collects the flags of a command and of those below it: one file may serve them all.
+func flagNames(cmd *cobra.Command, names map[string]bool) {
+	add := func(f *pflag.Flag) { names[f.Name] = true }
+	cmd.LocalFlags().VisitAll(add)
+	for _, child := range cmd.Commands() {
+		flagNames(child, names)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -23,6 +24,8 @@ const (
 	maxBackoff   = 2 * time.Second
 	// steady is how long a process must run for its next end to count as the first.
 	steady = 10 * time.Second
+	// firstTries is how often a part that has never served may end before it is given up.
+	firstTries = 3
 	// grace is how long a process may take to end before it is killed.
 	grace = 20 * time.Second
 )
@@ -36,6 +39,10 @@ type part struct {
 
 	cancel context.CancelFunc
 	done   sync.WaitGroup
+
+	mu    sync.Mutex
+	ended int    // times
+	last  string // line of its output
 }
 
 // start runs the part until stop. Its output goes to out, line by line behind its name.
@@ -49,6 +56,9 @@ func (p *part) start(ctx context.Context, log *slog.Logger, out io.Writer) {
 			if ctx.Err() != nil {
 				return
 			}
+			p.mu.Lock()
+			p.ended++
+			p.mu.Unlock()
 			if time.Since(began) > steady {
 				backoff = firstBackoff
 			}
@@ -68,7 +78,17 @@ func (p *part) stop() {
 	p.done.Wait()
 }
 
-// wait returns when the part serves, or with its last answer when limit is over.
+// givenUp returns why a part that ended again and again did so, in its own last words.
+func (p *part) givenUp() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended < firstTries {
+		return nil
+	}
+	return fmt.Errorf("%s ended %d times and is given up: %s", p.name, p.ended, strings.TrimPrefix(p.last, "laxity: "))
+}
+
+// wait returns when the part serves, or with its last words when it ends again and again or limit is over.
 func (p *part) wait(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -76,6 +96,9 @@ func (p *part) wait(ctx context.Context, limit time.Duration) error {
 		err := p.ready(ctx)
 		if err == nil {
 			return nil
+		}
+		if err := p.givenUp(); err != nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():
@@ -102,7 +125,11 @@ func (p *part) once(ctx context.Context, log *slog.Logger, out io.Writer) error 
 		return err
 	}
 	defer stdin.Close()
-	lines := &prefixed{prefix: p.name + ": ", out: out}
+	lines := &prefixed{prefix: p.name + ": ", out: out, seen: func(line string) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.last = line
+	}}
 	cmd.Stdout, cmd.Stderr = lines, lines
 	if err := cmd.Start(); err != nil {
 		return err
@@ -118,6 +145,7 @@ func (p *part) once(ctx context.Context, log *slog.Logger, out io.Writer) error 
 type prefixed struct {
 	prefix string
 	out    io.Writer
+	seen   func(line string)
 	part   []byte
 }
 
@@ -128,6 +156,7 @@ func (w *prefixed) Write(b []byte) (int, error) {
 		if n == 0 || err != nil {
 			return len(b), err
 		}
+		w.seen(string(line))
 		if _, err := fmt.Fprintf(w.out, "%s%s\n", w.prefix, line); err != nil {
 			return len(b), err
 		}

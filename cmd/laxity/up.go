@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/laxity-dev/laxity/cmd/laxity/collector"
+	"github.com/laxity-dev/laxity/engine"
 	"github.com/laxity-dev/laxity/migrations"
 )
 
@@ -48,7 +50,7 @@ Interrupt to stop. Rows and queues stay in the data directory.`,
 			if f := cmd.Flags().Lookup("config"); f != nil && f.Changed {
 				config.settings = f.Value.String()
 			}
-			if err := config.resolve(); err != nil {
+			if err := config.resolve(cmd.Context()); err != nil {
 				return err
 			}
 			return up(cmd.Context(), config, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -69,7 +71,7 @@ Interrupt to stop. Rows and queues stay in the data directory.`,
 }
 
 // resolve checks the configuration and replaces every port 0, so that a part that is started again is where it was.
-func (c *upConfig) resolve() error {
+func (c *upConfig) resolve(ctx context.Context) error {
 	embedded := c.dsn == ""
 	if embedded {
 		c.dsn = "http://" + c.engine + "/laxity"
@@ -84,19 +86,64 @@ func (c *upConfig) resolve() error {
 	if err != nil {
 		return &usageError{err}
 	}
-	for _, address := range []*string{&c.engine, &c.api.listen, &c.edge, &c.worker} {
-		if *address, err = collector.FreePort(*address); err != nil {
-			return err
-		}
+	if _, err := readToken(c.collector.TokenFile); err != nil {
+		return err
+	}
+	if !embedded {
+		c.engine = ""
+	}
+	if err := c.takePlace(ctx); err != nil {
+		return err
 	}
 	if embedded {
 		c.dsn = "http://" + c.engine + "/laxity"
 		c.collector.DSN = c.dsn
-	} else {
-		c.engine = ""
 	}
+	return nil
+}
+
+// leave is how long the parts of a run that was killed may take to leave ports and data directory.
+const leave = 5 * time.Second
+
+// takePlace finds the addresses and the data directory vacant, so that nothing of another run is taken for a part of this one.
+func (c *upConfig) takePlace(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, leave)
+	defer cancel()
+	for {
+		next, err := c.vacant()
+		if err == nil {
+			*c = next
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+func (c upConfig) vacant() (upConfig, error) {
+	addresses := map[string]*string{"listen": &c.api.listen, "worker-metrics-listen": &c.worker}
+	if c.engine != "" {
+		if err := engine.CheckDir(filepath.Join(c.data, "clickhouse")); err != nil {
+			return c, err
+		}
+		addresses["engine-listen"] = &c.engine
+	}
+	if c.demo {
+		addresses["edge-listen"] = &c.edge
+	}
+	var errs []error
+	for _, flag := range slices.Sorted(maps.Keys(addresses)) {
+		var err error
+		if *addresses[flag], err = collector.FreePort(flag, *addresses[flag]); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	var err error
 	c.collector, err = c.collector.Resolve()
-	return err
+	return c, errors.Join(append(errs, err)...)
 }
 
 // up starts the parts in their order and, when the context ends, stops them from the last to the first.

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"text/template"
 
 	"github.com/laxity-dev/laxity/internal/classify"
@@ -46,6 +48,9 @@ func (c Config) Validate() error {
 		errs = append(errs, CheckListen(a.flag, a.address, c.TokenFile != "" || c.Insecure))
 	}
 	errs = append(errs, CheckListen("metrics-listen", c.Metrics, true))
+	if !slices.Contains([]string{"", "debug", "info", "warn", "error"}, c.LogLevel) {
+		errs = append(errs, fmt.Errorf("log level %q is not known; use debug, info, warn or error", c.LogLevel))
+	}
 	if c.MemoryMiB < 0 || c.MemoryMiB > 0 && c.MemoryMiB < 128 {
 		errs = append(errs, fmt.Errorf("memory limit is %d MiB; the least is 128", c.MemoryMiB))
 	}
@@ -64,28 +69,34 @@ func CheckListen(flag, address string, open bool) error {
 	return fmt.Errorf("--%s %s can be reached from other machines; name a --token-file, or allow it with --insecure", flag, address)
 }
 
-// Resolve replaces every port 0 by a free port, so that a restart keeps the addresses.
+// Resolve replaces every port 0 by a free port, so that a restart keeps the addresses. A port that is taken is an error.
 func (c Config) Resolve() (Config, error) {
-	for _, address := range []*string{&c.GRPC, &c.HTTP, &c.Metrics} {
-		resolved, err := FreePort(*address)
-		if err != nil {
-			return c, err
+	var errs []error
+	for _, a := range []struct {
+		flag    string
+		address *string
+	}{{"otlp-grpc", &c.GRPC}, {"otlp-http", &c.HTTP}, {"metrics-listen", &c.Metrics}} {
+		var err error
+		if *a.address, err = FreePort(a.flag, *a.address); err != nil {
+			errs = append(errs, err)
 		}
-		*address = resolved
 	}
-	return c, nil
+	return c, errors.Join(errs...)
 }
 
-// FreePort replaces the port 0 of an address by one that is free now.
-func FreePort(address string) (string, error) {
+// FreePort replaces the port 0 of an address by one that is free now, and reports a port that cannot be listened on.
+func FreePort(flag, address string) (string, error) {
+	l, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return address, fmt.Errorf("--%s %s is taken: another program listens there; stop it, or choose another address (port 0 takes a free one)", flag, address)
+	}
+	if err != nil {
+		return address, fmt.Errorf("--%s: %w", flag, err)
+	}
+	defer l.Close()
 	if _, port, err := net.SplitHostPort(address); err != nil || port != "0" {
 		return address, err
 	}
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return "", fmt.Errorf("free port: %w", err)
-	}
-	defer l.Close()
 	return l.Addr().String(), nil
 }
 
