@@ -32,7 +32,7 @@ test: engine-lib web ## install what the tests need and run all of them
 	@$(MAKE) --no-print-directory web-test
 
 .PHONY: check
-check: fmt-check vet generate-check test race e2e ## everything that CI runs
+check: fmt-check tidy-check vet generate-check test race e2e ## everything that CI runs
 
 .PHONY: fmt
 fmt: ## format the Go code
@@ -41,6 +41,10 @@ fmt: ## format the Go code
 .PHONY: fmt-check
 fmt-check:
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$bad" ] || { echo "gofmt would change: $$bad; run make fmt"; exit 1; }
+
+.PHONY: tidy-check
+tidy-check:
+	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy -diff >/dev/null) || { echo "go.mod of module $$m is not tidy; run go mod tidy there"; exit 1; }; done
 
 .PHONY: vet
 vet: ## go vet and staticcheck over all modules
