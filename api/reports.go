@@ -54,6 +54,12 @@ func cut[T any](rows []T, limit int, at page) ([]T, *string) {
 	return rows[:limit], &next
 }
 
+type marginAnswer struct {
+	report[marginRow]
+	// Approximate: percentiles come from buckets of the rollups.
+	Approximate bool `json:"approximate"`
+}
+
 type marginsAnswer struct {
 	Requests   uint64        `json:"requests"`
 	WithBudget uint64        `json:"with_budget"`
@@ -80,8 +86,8 @@ type marginRow struct {
 	BudgetP50   *span.Seconds `json:"budget_p50_s"`
 	WeekAgo     *weekAgo      `json:"week_ago"`
 	Provisional bool          `json:"provisional"`
-	// Trend needs days of rollups; nil until there are.
-	Trend *struct{} `json:"trend"`
+	// Trend needs days of rollups; nil until there are enough.
+	Trend *marginTrend `json:"trend"`
 }
 
 type weekAgo struct {
@@ -108,14 +114,22 @@ func (s *Server) margin(c *gin.Context) {
 	}
 	ctx, cancel := question(c)
 	defer cancel()
+	width := bucketWidth(q.To.Sub(q.From))
+	q, err := s.config.Store.PlanMargins(ctx, q, width)
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
 	routes, err := s.config.Store.Margins(ctx, q)
 	if err != nil {
 		s.fail(c, err)
 		return
 	}
 	routes, next := cut(routes, limit, at)
-	width := bucketWidth(q.To.Sub(q.From))
-	answer := report[marginRow]{Window: shapeWindow(at, width), Watermark: s.watermark(), Rows: []marginRow{}, Next: next}
+	answer := marginAnswer{
+		report:      report[marginRow]{Window: shapeWindow(at, width), Watermark: s.watermark(), Rows: []marginRow{}, Next: next},
+		Approximate: q.Approximate(),
+	}
 	if len(routes) == 0 {
 		c.JSON(http.StatusOK, answer)
 		return
@@ -142,6 +156,10 @@ func (s *Server) margin(c *gin.Context) {
 	}
 	earlier := q
 	earlier.Window, earlier.Skip = q.Shift(-week), 0
+	if earlier, err = s.config.Store.PlanMargins(ctx, earlier, width); err != nil {
+		s.fail(c, err)
+		return
+	}
 	before, err := s.config.Store.Margins(ctx, earlier)
 	if err != nil {
 		s.fail(c, err)
@@ -154,6 +172,10 @@ func (s *Server) margin(c *gin.Context) {
 				P05: secondsOf(route.P05), P50: secondsOf(route.P50),
 			}
 		}
+	}
+	if err := s.addTrends(ctx, q.Window, answer.Rows); err != nil {
+		s.fail(c, err)
+		return
 	}
 	c.JSON(http.StatusOK, answer)
 }

@@ -24,6 +24,76 @@ type MarginQuestion struct {
 	Service, Route string
 	Keys           []uint64
 	Limit, Skip    int
+
+	// cover, if not nil, says that and where rollups answer.
+	cover *cover
+}
+
+// Approximate reports whether percentiles come from the buckets of rollups: at most 2.2 % off. Counts are exact always.
+func (q MarginQuestion) Approximate() bool { return q.cover != nil }
+
+//go:embed queries/margin_cover.sql
+var marginCoverSQL string
+
+// exactHops is up to how many hops a window is read from them alone.
+const exactHops = 1_000_000
+
+// PlanMargins decides where a question about routes is answered from, for answers with buckets of a width: from hops where they
+// are few and all there, else from rollups and, where something arrived after their watermark, hops.
+func (db *DB) PlanMargins(ctx context.Context, q MarginQuestion, width time.Duration) (MarginQuestion, error) {
+	q.cover = nil
+	state, ok, err := db.rollupState(ctx, q.Window)
+	if err != nil || !ok {
+		return q, err
+	}
+	var hops, entries, rolled uint64
+	err = db.ask(ctx, marginCoverSQL, func(rows driver.Rows) error { return rows.Scan(&hops, &entries, &rolled) }, q.Window.parameters())
+	if err != nil {
+		return q, question("cover of margins", err)
+	}
+	if hops > db.exact || entries < rolled {
+		c := state.plan(q.Window, width)
+		q.cover = &c
+	}
+	return q, nil
+}
+
+//go:embed queries/margin_rolled.sql
+var marginRolledSQL string
+
+// rolledMargin is one row of margin_rolled.sql.
+type rolledMargin struct {
+	RouteMargins
+	at int64
+}
+
+// rolledMargins answers from the cover, per bucket of a width or, with 0, per route.
+func (db *DB) rolledMargins(ctx context.Context, q MarginQuestion, width time.Duration, limit, skip int) ([]rolledMargin, error) {
+	parameters := q.cover.parameters()
+	for name, value := range q.parameters() {
+		if _, planned := parameters[name]; !planned {
+			parameters[name] = value
+		}
+	}
+	parameters["bucket"], parameters["limit"], parameters["skip"] = int64(width), limit, skip
+	var answer []rolledMargin
+	err := db.ask(ctx, marginRolledSQL, func(rows driver.Rows) error {
+		var r rolledMargin
+		var found marginColumns
+		var budget int64
+		var budgets uint64
+		if err := rows.Scan(&r.Service, &r.Route, &r.Key, &r.at, &r.Requests, &r.WithBudget, &r.Answered, &r.Late, &r.Exhausted,
+			&found.count, &found.margins, &found.used, &found.usable, &budget, &budgets); err != nil {
+			return err
+		}
+		found.fill(&r.Margins)
+		if budgets > 0 {
+			r.BudgetP50 = nanoseconds(budget)
+		}
+		answer = append(answer, r)
+		return nil
+	}, parameters)
+	return answer, question("margins from rollups", err)
 }
 
 // Margins are the requests of one route in a window or bucket. Percentiles cover answered requests with a budget only and
@@ -60,6 +130,13 @@ var marginSQL string
 // Margins answers with the routes, the least margin first.
 func (db *DB) Margins(ctx context.Context, q MarginQuestion) ([]RouteMargins, error) {
 	var answer []RouteMargins
+	if q.cover != nil {
+		rolled, err := db.rolledMargins(ctx, q, 0, q.Limit, q.Skip)
+		for _, r := range rolled {
+			answer = append(answer, r.RouteMargins)
+		}
+		return answer, err
+	}
 	parameters := q.parameters()
 	parameters["limit"], parameters["skip"] = q.Limit, q.Skip
 	err := db.ask(ctx, marginSQL, func(rows driver.Rows) error {
@@ -97,6 +174,13 @@ const maxBuckets = 62_000
 // MarginBuckets answers with the buckets that have requests of the routes in Keys, each route's oldest first.
 func (db *DB) MarginBuckets(ctx context.Context, q MarginQuestion, width time.Duration) ([]MarginBucket, error) {
 	var answer []MarginBucket
+	if q.cover != nil {
+		rolled, err := db.rolledMargins(ctx, q, width, maxBuckets, 0)
+		for _, r := range rolled {
+			answer = append(answer, MarginBucket{Key: r.Key, At: time.Unix(0, r.at).UTC(), Margins: r.Margins})
+		}
+		return answer, err
+	}
 	parameters := q.parameters()
 	parameters["limit"], parameters["bucket"] = maxBuckets, int64(width)
 	err := db.ask(ctx, marginBucketsSQL, func(rows driver.Rows) error {

@@ -19,6 +19,8 @@ import (
 type DB struct {
 	conn  driver.Conn
 	limit time.Duration
+	// exact is up to how many hops margins are read from them alone.
+	exact uint64
 }
 
 // Open prepares a pool. It does not connect: a ClickHouse that is down, or comes later, shows as errors of the statements.
@@ -34,7 +36,7 @@ func Open(config Config) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("clickhouse: %w", err)
 	}
-	return &DB{conn: conn, limit: config.maxExecutionTime()}, nil
+	return &DB{conn: conn, limit: config.maxExecutionTime(), exact: exactHops}, nil
 }
 
 // Close closes the pool.

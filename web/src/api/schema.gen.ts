@@ -576,6 +576,8 @@ export interface components {
             markdown: string;
         };
         MarginReport: {
+            /** @description percentiles are taken from rollups and at most 2.2 % off; counts are exact */
+            approximate: boolean;
             window: components["schemas"]["Window"];
             watermark: components["schemas"]["Watermark"];
             rows: components["schemas"]["MarginRow"][];
@@ -610,10 +612,17 @@ export interface components {
             } | null;
             /** @description part of it is younger than the watermark and may still change */
             provisional: boolean;
+            /** @description of the daily 5th percentile over four weeks up to the end of the window, or the whole window; null with fewer than ten days of 200 answered requests */
             trend: {
                 slope_s_per_day: number;
+                /** @description by Mann and Kendall, corrected for autocorrelation */
                 p_value: number;
+                /** @description among all routes together, at 1 % false alarms */
                 significant: boolean;
+                /** @description days the trend rests on */
+                days: number;
+                /** @description the fitted 5th percentile of the last day */
+                level_s: number | null;
                 crosses_zero: components["schemas"]["Interval"];
                 missed_crosses: components["schemas"]["Interval"];
                 grown_stages: {

@@ -1,0 +1,176 @@
+package storage
+
+import (
+	"context"
+	_ "embed"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// cover says where the parts of a window are read from: days inside hours inside minutes of the rollups, hops around them.
+// Every pair is a half-open range; an empty one lies at the begin of the range around it.
+type cover struct {
+	Window
+	minutes, hours, days                Window
+	dirtyMinutes, dirtyHours, dirtyDays []time.Time
+}
+
+// rollups is the state of the rollups that a cover is planned by.
+type rollups struct {
+	now                      time.Time
+	watermark                time.Time // of the minutes, by arrival
+	keepMinutes, keepHours   time.Duration
+	dirtyMinutes, dirtyHours []time.Time
+	dirtyDays                []time.Time
+}
+
+// expiry is how much earlier than its retention a rollup is given up.
+const expiry = time.Hour
+
+// plan covers a window whose answer has buckets of one width.
+func (r rollups) plan(w Window, width time.Duration) cover {
+	const day = 24 * time.Hour
+	c := cover{Window: w, minutes: Window{w.From, w.From}}
+	settled := w.To
+	if r.watermark.Before(settled) {
+		settled = r.watermark
+	}
+	if from, to := ceil(w.From, time.Minute), settled.Truncate(time.Minute); from.Before(to) {
+		c.minutes = Window{from, to}
+	}
+	inside := func(outer Window, length time.Duration, keep time.Duration) Window {
+		from, to := ceil(outer.From, length), outer.To.Truncate(length)
+		if width%length != 0 || !from.Before(to) || from.Before(r.now.Add(expiry-keep)) {
+			return Window{outer.From, outer.From}
+		}
+		return Window{from, to}
+	}
+	c.hours = inside(c.minutes, time.Hour, r.keepHours)
+	if c.days = (Window{c.hours.From, c.hours.From}); width%day == 0 {
+		outer := c.hours
+		if !outer.From.Before(outer.To) { // older than hours are kept
+			outer = c.minutes
+		}
+		if from, to := ceil(outer.From, day), outer.To.Truncate(day); from.Before(to) {
+			c.days = Window{from, to}
+			if outer == c.minutes {
+				c.hours = c.days
+			}
+		}
+	}
+	oldest := r.now.Add(expiry - r.keepMinutes)
+	if c.minutes.From.Before(oldest) { // before the first whole hour, minutes may be gone
+		if c.hours.From.Before(c.hours.To) {
+			c.minutes.From = c.hours.From
+		} else {
+			c.minutes = Window{w.From, w.From}
+			c.hours, c.days = c.minutes, c.minutes
+		}
+	}
+	if c.hours.From.Before(c.hours.To) && c.hours.To.Before(oldest) { // and so after the last
+		c.minutes.To = c.hours.To
+	}
+	c.descend(r, oldest)
+	return c
+}
+
+// descend replaces what is dirty by what it is made of: days by hours, hours by minutes, minutes by hops. Of hours so old that
+// their minutes may be gone, the hops are read.
+func (c *cover) descend(r rollups, oldest time.Time) {
+	minutes, hours, days := map[time.Time]bool{}, map[time.Time]bool{}, map[time.Time]bool{}
+	for _, at := range r.dirtyMinutes {
+		minutes[at] = true
+		hours[at.Truncate(time.Hour)] = true
+	}
+	for _, at := range r.dirtyHours {
+		hours[at] = true
+	}
+	for at := range hours {
+		days[at.Truncate(24*time.Hour)] = true
+		if at.Before(oldest) {
+			for i := range time.Duration(60) {
+				minutes[at.Add(i*time.Minute)] = true
+			}
+		}
+	}
+	for _, at := range r.dirtyDays {
+		days[at] = true
+	}
+	sorted := func(set map[time.Time]bool) []time.Time { return slices.SortedFunc(maps.Keys(set), time.Time.Compare) }
+	c.dirtyMinutes, c.dirtyHours, c.dirtyDays = sorted(minutes), sorted(hours), sorted(days)
+}
+
+func ceil(at time.Time, length time.Duration) time.Time {
+	if floor := at.Truncate(length); floor.Before(at) {
+		return floor.Add(length)
+	}
+	return at
+}
+
+func (c cover) parameters() map[string]any {
+	return map[string]any{
+		"from": c.From.UnixNano(), "to": c.To.UnixNano(),
+		"minute_0": c.minutes.From.UnixNano(), "minute_1": c.minutes.To.UnixNano(),
+		"hour_0": c.hours.From.UnixNano(), "hour_1": c.hours.To.UnixNano(),
+		"day_0": c.days.From.UnixNano(), "day_1": c.days.To.UnixNano(),
+		"dirty_minutes": starts(c.dirtyMinutes), "dirty_hours": starts(c.dirtyHours), "dirty_days": starts(c.dirtyDays),
+	}
+}
+
+//go:embed queries/retention.sql
+var retentionSQL string
+
+//go:embed queries/dirty.sql
+var dirtySQL string
+
+// maxDirty bounds the buckets that are read one by one; with more, the rollups have nothing to give yet.
+const maxDirty = 20_000
+
+// rollupState reads what a cover of the window is planned by; ok is false where the rollups cannot help.
+func (db *DB) rollupState(ctx context.Context, w Window) (state rollups, ok bool, err error) {
+	progress, err := db.Progress(ctx)
+	if err != nil || progress[StepMinutes].IsZero() || progress[StepHours].IsZero() {
+		return state, false, err
+	}
+	engine, err := db.Engine(ctx)
+	if err != nil {
+		return state, false, err
+	}
+	state.now, state.watermark = engine.Now, progress[StepMinutes]
+	keep := map[string]time.Duration{}
+	err = db.ask(ctx, retentionSQL, func(rows driver.Rows) error {
+		var name string
+		var seconds int64
+		err := rows.Scan(&name, &seconds)
+		if keep[name] = time.Duration(seconds) * time.Second; seconds == 0 {
+			keep[name] = 100 * 365 * 24 * time.Hour
+		}
+		return err
+	}, nil)
+	if err != nil {
+		return state, false, question("retention of the rollups", err)
+	}
+	state.keepMinutes, state.keepHours = keep[string(StepMinutes)], keep[string(StepHours)]
+	lists := []*[]time.Time{nil, &state.dirtyMinutes, &state.dirtyHours, &state.dirtyDays}
+	days := int64(0)
+	if at, done := progress[StepDays]; done {
+		days = at.UnixNano()
+	}
+	err = db.ask(ctx, dirtySQL, func(rows driver.Rows) error {
+		var level uint8
+		var at int64
+		err := rows.Scan(&level, &at)
+		if err == nil {
+			*lists[level] = append(*lists[level], time.Unix(0, at).UTC())
+		}
+		return err
+	}, map[string]any{
+		"from": w.From.UnixNano(), "to": w.To.UnixNano(), "minutes": progress[StepMinutes].UnixNano(),
+		"hours": uint64(progress[StepHours].UnixNano()), "days": uint64(days), "limit": maxDirty + 1,
+	})
+	ok = len(state.dirtyMinutes) <= maxDirty && len(state.dirtyHours) <= maxDirty && len(state.dirtyDays) <= maxDirty
+	return state, ok, question("dirty buckets", err)
+}

@@ -1,0 +1,37 @@
+-- What did each route have left on each day? One row per route and day, oldest first.
+-- from, to        nanoseconds since 1970, whole days, from inclusive, to exclusive
+-- service, route  exact; '' means any
+-- limit           rows
+-- The days of the rollup. The 5th percentile is interpolated within its bucket.
+WITH
+    -- The ends of a bucket, in order of size, and the value at a part of the way between them.
+    k -> if(k = 0, 0., if(k > 0, exp2((k - 1) / 16), -exp2(-k / 16))) AS lower,
+    k -> if(k = 0, 0., if(k > 0, exp2(k / 16), -exp2((-k - 1) / 16))) AS upper,
+    (k, part) -> lower(k) + (upper(k) - lower(k)) * part AS value
+SELECT service, route, day, answered, with_budget, missed, p05
+FROM
+(
+    SELECT
+        service,
+        route,
+        toUnixTimestamp64Nano(at) AS day,
+        sum(d.margins) AS answered,
+        sum(d.with_budget) AS with_budget,
+        sum(d.late) + sum(d.exhausted) AS missed,
+        mapSort(sumMap(d.margin)) AS margin_map,
+        mapKeys(margin_map) AS slots,
+        arrayCumSum(mapValues(margin_map)) AS counts,
+        0.05 * answered AS rank,
+        arrayFirstIndex(c -> c > floor(rank), counts) AS i,
+        if(answered = 0, 0., value(slots[i], (rank - if(i > 1, counts[i - 1], 0)) / mapValues(margin_map)[i])) AS p05
+    FROM rollup_1d AS d FINAL
+    WHERE at >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
+        AND at < fromUnixTimestamp64Nano({to:Int64}, 'UTC')
+        AND ({service:String} = '' OR service = {service:String})
+        AND ({route:String} = '' OR route = {route:String})
+        AND scheme = 1
+    GROUP BY service, route, at
+    HAVING with_budget > 0
+)
+ORDER BY service, route, day
+LIMIT {limit:UInt32}

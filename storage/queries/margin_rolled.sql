@@ -1,0 +1,109 @@
+-- How much of its budget did each route have left, from rollups as far as they reach? With a bucket of 0 one row per route in the
+-- order of margin.sql; else one row per route and bucket, oldest first.
+-- from, to                   nanoseconds since 1970, from inclusive, to exclusive
+-- minute_0, minute_1         what is taken from minutes or longer buckets; before and after it hops are read
+-- hour_0, hour_1             of that, what is taken from hours or days
+-- day_0, day_1               of that, what is taken from days
+-- dirty_minutes, _hours,     starts of buckets that are read from what they are made of instead
+--   _days
+-- bucket                     width in nanoseconds, or 0
+-- service, route             exact; '' means any
+-- keys                       cityHash64(service, route) of the routes wanted; empty means all
+-- limit, skip                rows
+-- With a service, the prefix (service, route) of the sort keys; else the months of the window. A percentile is the middle, in
+-- logarithms, of the bucket that holds it: at most 2.2 % off.
+WITH
+    n -> toInt16(if(n = 0, 0, sign(n) * (1 + floor(16 * log2(abs(n)))))) AS slot,
+    k -> if(k = 0, 0., sign(k) * exp2((abs(k) - 0.5) / 16)) AS middle,
+    (m, q) -> middle(mapKeys(m)[arrayFirstIndex(c -> c > floor(q * arraySum(mapValues(m))), arrayCumSum(mapValues(m)))]) AS pick
+SELECT * EXCEPT (margin_map, used_map, budget_map)
+FROM
+(
+    SELECT
+        service,
+        route,
+        cityHash64(service, route) AS key,
+        if({bucket:Int64} = 0, 0, start - start % {bucket:Int64}) AS at,
+        sum(r.requests) AS requests,
+        sum(r.with_budget) AS with_budget,
+        sum(r.answered) AS answers,
+        sum(r.late) AS late_answers,
+        sum(r.exhausted) AS ended,
+        sum(r.margins) AS margins,
+        mapSort(sumMap(r.margin)) AS margin_map,
+        mapSort(sumMap(r.used)) AS used_map,
+        mapSort(sumMap(r.budget)) AS budget_map,
+        if(margins = 0, [0, 0, 0], arrayMap(q -> toInt64(pick(margin_map, q)), [0.05, 0.5, 0.95])) AS margin,
+        if(empty(used_map), 0., pick(used_map, 0.5) / 1e9) AS used_p50,
+        toUInt64(arraySum(mapValues(used_map))) AS usable_margins,
+        if(empty(budget_map), 0, toInt64(pick(budget_map, 0.5))) AS budget_p50,
+        sum(r.budgets) AS budgets
+    FROM
+    (
+        SELECT service, route, toUnixTimestamp64Nano(at) AS start, requests, with_budget, answered, late, exhausted, margins, budgets, margin, used, budget
+        FROM rollup_1d FINAL
+        WHERE at >= fromUnixTimestamp64Nano({day_0:Int64}, 'UTC')
+            AND at < fromUnixTimestamp64Nano({day_1:Int64}, 'UTC')
+            AND start NOT IN {dirty_days:Array(Int64)}
+            AND ({service:String} = '' OR service = {service:String})
+            AND ({route:String} = '' OR route = {route:String})
+            AND scheme = 1
+        UNION ALL
+        SELECT service, route, toUnixTimestamp64Nano(at) AS start, requests, with_budget, answered, late, exhausted, margins, budgets, margin, used, budget
+        FROM rollup_1h FINAL
+        WHERE at >= fromUnixTimestamp64Nano({hour_0:Int64}, 'UTC')
+            AND at < fromUnixTimestamp64Nano({hour_1:Int64}, 'UTC')
+            AND (at < fromUnixTimestamp64Nano({day_0:Int64}, 'UTC') OR at >= fromUnixTimestamp64Nano({day_1:Int64}, 'UTC')
+                OR start - start % 86400000000000 IN {dirty_days:Array(Int64)})
+            AND start NOT IN {dirty_hours:Array(Int64)}
+            AND ({service:String} = '' OR service = {service:String})
+            AND ({route:String} = '' OR route = {route:String})
+            AND scheme = 1
+        UNION ALL
+        SELECT service, route, toUnixTimestamp64Nano(at) AS start, requests, with_budget, answered, late, exhausted, margins, budgets, margin, used, budget
+        FROM rollup_1m FINAL
+        WHERE at >= fromUnixTimestamp64Nano({minute_0:Int64}, 'UTC')
+            AND at < fromUnixTimestamp64Nano({minute_1:Int64}, 'UTC')
+            AND (at < fromUnixTimestamp64Nano({hour_0:Int64}, 'UTC') OR at >= fromUnixTimestamp64Nano({hour_1:Int64}, 'UTC')
+                OR start - start % 3600000000000 IN {dirty_hours:Array(Int64)})
+            AND start NOT IN {dirty_minutes:Array(Int64)}
+            AND ({service:String} = '' OR service = {service:String})
+            AND ({route:String} = '' OR route = {route:String})
+            AND scheme = 1
+        UNION ALL
+        SELECT
+            service,
+            route,
+            if({bucket:Int64} = 0, 0, toUnixTimestamp64Nano(ts) - toUnixTimestamp64Nano(ts) % {bucket:Int64}) AS start,
+            count() AS requests,
+            countIf(isNotNull(budget_received_ns) OR (h.exhausted AND isNotNull(budget_requested_ns))) AS with_budget,
+            countIf(h.answered) AS answered,
+            countIf(h.answered AND (isNotNull(budget_received_ns) OR (h.exhausted AND isNotNull(budget_requested_ns))) AND ifNull(h.late, false)) AS late,
+            countIf(h.exhausted AND (isNotNull(budget_received_ns) OR isNotNull(budget_requested_ns))) AS exhausted,
+            countIf(h.answered AND isNotNull(budget_received_ns) AND isNotNull(margin_ns)) AS margins,
+            countIf(isNotNull(budget_received_ns)) AS budgets,
+            sumMapIf(map(slot(ifNull(margin_ns, 0)), toUInt64(1)), h.answered AND isNotNull(budget_received_ns) AND isNotNull(margin_ns)) AS margin,
+            sumMapIf(map(slot((ifNull(budget_received_ns, 0) - ifNull(margin_ns, 0)) / greatest(ifNull(budget_received_ns, 0), 1) * 1e9), toUInt64(1)),
+                h.answered AND isNotNull(margin_ns) AND ifNull(budget_received_ns, 0) > 0) AS used,
+            sumMapIf(map(slot(ifNull(budget_received_ns, 0)), toUInt64(1)), isNotNull(budget_received_ns)) AS budget
+        FROM hops AS h FINAL
+        WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
+            AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC')
+            AND (ts < fromUnixTimestamp64Nano({minute_0:Int64}, 'UTC') OR ts >= fromUnixTimestamp64Nano({minute_1:Int64}, 'UTC')
+                OR toUnixTimestamp64Nano(ts) - toUnixTimestamp64Nano(ts) % 60000000000 IN {dirty_minutes:Array(Int64)})
+            AND entry
+            AND ({service:String} = '' OR service = {service:String})
+            AND ({route:String} = '' OR route = {route:String})
+        GROUP BY service, route, start
+    ) AS r
+    WHERE empty({keys:Array(UInt64)}) OR cityHash64(service, route) IN {keys:Array(UInt64)}
+    GROUP BY service, route, at
+)
+ORDER BY
+    if({bucket:Int64} = 0, 0, key),
+    at,
+    multiIf(margins > 0, 1, ended > 0, 0, 2),
+    margin[1],
+    service,
+    route
+LIMIT {limit:UInt32} OFFSET {skip:UInt32}
