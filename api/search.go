@@ -79,6 +79,10 @@ func (s *Server) searchTraces(c *gin.Context) {
 	}
 	ctx, cancel := question(c)
 	defer cancel()
+	if err := run.narrow(ctx); err != nil {
+		s.fail(c, err)
+		return
+	}
 	if err := run.run(ctx); err != nil {
 		s.fail(c, err)
 		return
@@ -117,6 +121,24 @@ func (s *Server) readSearch(p *params, at page) *search {
 		run.question.Exhausted = &yes
 	}
 	return run
+}
+
+// narrow lets storage leave out traces that a worker found without the rule. What remains is judged all the same. Whether an answer
+// was late or its budget missing depends on whose account is drawn, and the worker draws one for each trace: late and exhausted
+// are looked for on entries, a missing budget of one service by reading.
+func (r *search) narrow(ctx context.Context) error {
+	q := &r.question
+	if r.rule == "" || r.rule == verdict.RuleLate || r.rule == verdict.RuleExhausted || r.rule == verdict.RuleMissingBudget && (q.Service != "" || q.Route != "") {
+		return nil
+	}
+	progress, err := r.store.Progress(ctx)
+	if err != nil {
+		return err
+	}
+	if judged, ok := progress[storage.StepVerdicts]; ok {
+		q.Rule, q.Judged = string(r.rule), judged
+	}
+	return nil
 }
 
 func rules() []verdict.Rule {

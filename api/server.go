@@ -76,6 +76,7 @@ func New(config Config) (*Server, error) {
 	v1.GET("/health", s.health)
 	v1.GET("/traces", s.searchTraces)
 	v1.GET("/traces/:id", s.trace)
+	v1.DELETE("/traces/:id", s.deleteTrace)
 	v1.GET("/traces/:id/statement", s.statement)
 	v1.GET("/traces/:id/incident", s.incident)
 	v1.GET("/reports/margin", s.margin)

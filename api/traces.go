@@ -44,6 +44,23 @@ func annotate(trace *storage.Trace) {
 	}
 }
 
+// deleteTrace deletes what is kept of one trace. A trace that is not there is deleted already.
+func (s *Server) deleteTrace(c *gin.Context) {
+	id, bad := parseTraceID(c.Param("id"))
+	if bad != nil {
+		bad.write(c)
+		return
+	}
+	ctx, cancel := question(c)
+	defer cancel()
+	if err := s.config.Store.DeleteTrace(ctx, id); err != nil {
+		s.fail(c, err)
+		return
+	}
+	s.config.Logger.Info("trace deleted", "trace", id)
+	c.Status(http.StatusNoContent)
+}
+
 type traceAnswer struct {
 	TraceID   string         `json:"trace_id"`
 	StartedAt instant        `json:"started_at"`

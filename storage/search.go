@@ -21,6 +21,9 @@ type SearchQuestion struct {
 	MarginLess, MarginMore  *time.Duration
 	// Of one span anywhere in the trace that fits all of them.
 	Stage, Peer, Cause, Phase string
+	// Rule is a finding of the trace, as a worker judged it until Judged; traces of which something arrived later come too.
+	Rule   string
+	Judged time.Time
 	// Before is where the previous page ended; the zero value means at the end of the window.
 	Before Entry
 	Limit  int
@@ -51,6 +54,7 @@ func (db *DB) Search(ctx context.Context, q SearchQuestion) ([]Entry, error) {
 		"service": q.Service, "route": q.Route, "outcome": q.Outcome,
 		"late": flag(q.Late), "exhausted": flag(q.Exhausted), "margin_lt": length(q.MarginLess), "margin_gt": length(q.MarginMore),
 		"stage": q.Stage, "peer": q.Peer, "cause": q.Cause, "phase": q.Phase, "limit": q.Limit,
+		"rule": q.Rule, "judged": max(q.Judged.UnixMilli(), 0),
 	} {
 		parameters[name] = value
 	}

@@ -8,6 +8,8 @@
 -- margin_lt, margin_gt       of the entry, nanoseconds, exclusive; NULL means any
 -- stage, peer, cause, phase  of one span within an hour of the window that fits all of them; '' means any. A peer is called
 --                            under its own service or under the name its caller recorded.
+-- rule                       of a finding of the trace, '' means any; traces of which something arrived since judged,
+-- judged                     milliseconds since 1970, come too, because their findings may be others by now
 -- limit                      rows
 -- Reads the months of the window; with a service, the prefix (service) of the sort key.
 SELECT
@@ -38,6 +40,18 @@ WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
             AND ({peer:String} = '' OR peer = {peer:String} OR (service = {peer:String} AND kind IN ('Server', 'Consumer')))
             AND ({cause:String} = '' OR cancel_cause = {cause:String})
             AND ({phase:String} = '' OR timeout_phase = {phase:String})
+    ))
+    AND ({rule:String} = '' OR trace_id IN (
+        SELECT trace_id
+        FROM verdicts FINAL
+        WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC') - toIntervalHour(1)
+            AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC') + toIntervalHour(1)
+            AND rule = {rule:String}
+    ) OR trace_id IN (
+        SELECT trace_id
+        FROM hops
+        WHERE {rule:String} != ''
+            AND ingested_at >= fromUnixTimestamp64Milli({judged:Int64}, 'UTC')
     ))
 ORDER BY ts DESC, trace_id DESC, span_id DESC
 LIMIT {limit:UInt32}

@@ -30,7 +30,7 @@ export interface paths {
         };
         /**
          * Traces by what happened to their budget, newest first
-         * @description One row per trace. It is about the account holder, the topmost entry span with a budget, else the topmost entry span; with service or route given, about the topmost entry span of them that fits. outcome, class, late, margin_lt and margin_gt look at the entry of the row; stage, peer, cause and phase at one span anywhere in the trace that fits all of them; rule at the findings. Findings and class are judged while reading, so a search examines a bounded number of candidates: `examined` says how many, `exhausted` whether the window was searched to its end. When it was not, `next` goes on from there even if `rows` is short or empty.
+         * @description One row per trace. It is about the account holder, the topmost entry span with a budget, else the topmost entry span; with service or route given, about the topmost entry span of them that fits. outcome, class, late, margin_lt and margin_gt look at the entry of the row; stage, peer, cause and phase at one span anywhere in the trace that fits all of them; rule at the findings: of traces that a worker has judged those with the rule are examined, of younger ones all. Findings and class are judged while reading, so a search examines a bounded number of candidates: `examined` says how many, `exhausted` whether the window was searched to its end. When it was not, `next` goes on from there even if `rows` is short or empty.
          */
         get: operations["searchTraces"];
         put?: never;
@@ -52,7 +52,11 @@ export interface paths {
         get: operations["getTrace"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * Delete raw spans, hops and findings of one trace
+         * @description At once for reads; the rollups are computed without it when the worker next passes, and the bytes go with the next merge. Spans of the trace that arrive later are kept.
+         */
+        delete: operations["deleteTrace"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1032,6 +1036,28 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Trace"];
                 };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    deleteTrace: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 32 hexadecimal digits, or the 16 of a short id */
+                id: components["parameters"]["id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description nothing of it is kept */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["Problem"];
         };
