@@ -6,12 +6,22 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+
+	"github.com/laxity-dev/laxity/sdk/budget"
 )
 
 // conn answers for every optional interface of a driver's connection and falls back as database/sql would.
 type conn struct {
 	driver.Conn
 	cfg *config
+	// declined is the statement that the driver would not run unprepared. database/sql prepares it next, on this connection.
+	declined *declined
+}
+
+// declined is the hop of a statement between driver.ErrSkip and its prepared form: it is one statement all the same.
+type declined struct {
+	ctx context.Context
+	hop budget.Hop
 }
 
 var (
@@ -38,6 +48,10 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 		return nil, err
 	}
 	r, err := base.QueryContext(hopCtx, query, args)
+	if err == driver.ErrSkip {
+		c.declined = &declined{hopCtx, hop}
+		return nil, err
+	}
 	if err != nil {
 		return nil, c.cfg.end(hopCtx, hop, err)
 	}
@@ -54,10 +68,19 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 		return nil, err
 	}
 	res, err := base.ExecContext(hopCtx, query, args)
+	if err == driver.ErrSkip {
+		c.declined = &declined{hopCtx, hop}
+		return nil, err
+	}
 	return res, c.cfg.end(hopCtx, hop, err)
 }
 
 func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	before := c.declined
+	c.declined = nil
+	if before != nil {
+		ctx = before.ctx
+	}
 	var s driver.Stmt
 	var err error
 	if base, ok := c.Conn.(driver.ConnPrepareContext); ok {
@@ -65,10 +88,13 @@ func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, e
 	} else {
 		s, err = c.Conn.Prepare(query)
 	}
-	if err != nil {
-		return nil, err
+	switch {
+	case err == nil:
+		return &stmt{Stmt: s, conn: c.Conn, cfg: c.cfg, query: query, declined: before}, nil
+	case before != nil:
+		err = c.cfg.end(before.ctx, before.hop, err)
 	}
-	return &stmt{Stmt: s, conn: c.Conn, cfg: c.cfg, query: query}, nil
+	return nil, err
 }
 
 func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
@@ -119,7 +145,8 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 	return driver.ErrSkip
 }
 
-// tx records the commit. A rollback is clean-up and never refused; database/sql gives it no context.
+// tx records the commit. A rollback is clean-up: it is never refused, and its time is recorded as such. database/sql gives it
+// no context.
 type tx struct {
 	driver.Tx
 	ctx context.Context
@@ -130,9 +157,15 @@ type tx struct {
 func (t *tx) Commit() error {
 	hopCtx, hop, err := t.cfg.start(t.ctx, "", "COMMIT")
 	if err != nil {
-		return errors.Join(err, t.Tx.Rollback())
+		return errors.Join(err, t.Rollback())
 	}
 	return t.cfg.end(hopCtx, hop, t.Tx.Commit())
+}
+
+func (t *tx) Rollback() error {
+	_, done := budget.Cleanup(t.ctx)
+	defer done()
+	return t.Tx.Rollback()
 }
 
 // stmt is a prepared statement.
@@ -141,6 +174,8 @@ type stmt struct {
 	conn  driver.Conn
 	cfg   *config
 	query string
+	// declined is the hop that the first use of the statement goes on with.
+	declined *declined
 }
 
 var (
@@ -150,15 +185,32 @@ var (
 	_ driver.ColumnConverter   = (*stmt)(nil)
 )
 
+func (s *stmt) start(ctx context.Context) (context.Context, budget.Hop, error) {
+	if d := s.declined; d != nil {
+		s.declined = nil
+		return d.ctx, d.hop, nil
+	}
+	return s.cfg.statement(ctx, s.query)
+}
+
+func (s *stmt) Close() error {
+	err := s.Stmt.Close()
+	if d := s.declined; d != nil { // its arguments were no good
+		s.declined = nil
+		d.hop.End(nil)
+	}
+	return err
+}
+
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	hopCtx, hop, err := s.cfg.statement(ctx, s.query)
+	hopCtx, hop, err := s.start(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var r driver.Rows
 	if base, ok := s.Stmt.(driver.StmtQueryContext); ok {
 		r, err = base.QueryContext(hopCtx, args)
-	} else if values, bad := positional(args); bad != nil {
+	} else if values, bad := positional(hopCtx, args); bad != nil {
 		err = bad
 	} else {
 		r, err = s.Stmt.Query(values) //nolint:staticcheck // for drivers that have nothing newer
@@ -170,14 +222,14 @@ func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driv
 }
 
 func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	hopCtx, hop, err := s.cfg.statement(ctx, s.query)
+	hopCtx, hop, err := s.start(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var res driver.Result
 	if base, ok := s.Stmt.(driver.StmtExecContext); ok {
 		res, err = base.ExecContext(hopCtx, args)
-	} else if values, bad := positional(args); bad != nil {
+	} else if values, bad := positional(hopCtx, args); bad != nil {
 		err = bad
 	} else {
 		res, err = s.Stmt.Exec(values) //nolint:staticcheck // for drivers that have nothing newer
@@ -202,7 +254,11 @@ func (s *stmt) ColumnConverter(i int) driver.ValueConverter {
 	return driver.DefaultParameterConverter
 }
 
-func positional(args []driver.NamedValue) ([]driver.Value, error) {
+// positional prepares a call of a driver that knows no contexts: one that has ended sends nothing.
+func positional(ctx context.Context, args []driver.NamedValue) ([]driver.Value, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	values := make([]driver.Value, len(args))
 	for i, a := range args {
 		if a.Name != "" {

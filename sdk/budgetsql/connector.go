@@ -3,6 +3,8 @@ package budgetsql
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
+	"io"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -64,6 +66,14 @@ type connector struct {
 
 func (c *connector) Driver() driver.Driver { return c.base.Driver() }
 
+// Close closes the driver's connector, if it can be, when the sql.DB is closed.
+func (c *connector) Close() error {
+	if base, ok := c.base.(io.Closer); ok {
+		return base.Close()
+	}
+	return nil
+}
+
 // Connect opens a connection as a hop of the request that needs it. Where nobody does, as when the pool refills itself, it
 // is none.
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
@@ -77,7 +87,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 	hop.TimeoutPhase(budgetattr.PhaseConnect)
 	base, err := c.base.Connect(hopCtx)
-	err = hop.Err(err)
+	err = known(hop, err)
 	hop.End(err)
 	return c.wrap(base, err)
 }
@@ -120,17 +130,22 @@ func (c *config) statement(ctx context.Context, query string) (context.Context, 
 	return c.start(ctx, stage, Operation(query))
 }
 
-// end closes the hop of a statement and returns the error that the caller sees. driver.ErrSkip and driver.ErrBadConn stay as
-// they are: they are for database/sql.
+// end closes the hop of a statement and returns the error that the caller sees. driver.ErrBadConn stays as it
+// is: it tells database/sql to give the connection up.
 func (c *config) end(ctx context.Context, hop budget.Hop, err error) error {
 	if ctx.Err() != nil && c.behaviour != nil && !c.behaviour.ServerStops {
 		hop.Unconfirmed()
 	}
-	if err != nil && err != driver.ErrSkip && err != driver.ErrBadConn {
-		err = hop.Err(err)
-	}
+	err = known(hop, err)
 	hop.End(err)
 	return err
+}
+
+func known(hop budget.Hop, err error) error {
+	if errors.Is(err, driver.ErrBadConn) {
+		return err
+	}
+	return hop.Err(err)
 }
 
 // Operation returns the first word of a statement in upper case, or SQL if it is not a plain word.

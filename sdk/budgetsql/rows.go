@@ -31,8 +31,13 @@ var (
 func (r *rows) Next(dest []driver.Value) error {
 	r.hop.TimeoutPhase(budgetattr.PhaseBody)
 	err := r.Rows.Next(dest)
-	if err != nil && err != io.EOF && err != driver.ErrBadConn {
-		err = r.hop.Err(err)
+	return r.failed(err)
+}
+
+// failed keeps what ended the reading before its end.
+func (r *rows) failed(err error) error {
+	if err != nil && err != io.EOF {
+		err = known(r.hop, err)
 		r.err = err
 	}
 	return err
@@ -54,7 +59,7 @@ func (r *rows) HasNextResultSet() bool {
 
 func (r *rows) NextResultSet() error {
 	if n, ok := r.Rows.(driver.RowsNextResultSet); ok {
-		return n.NextResultSet()
+		return r.failed(n.NextResultSet())
 	}
 	return io.EOF
 }

@@ -115,6 +115,11 @@ func spans(sr *tracetest.SpanRecorder, name string) (out []map[string]any) {
 
 func setup(t *testing.T, d *fakeDriver, limit time.Duration, opts ...budgetsql.Option) (*tracetest.SpanRecorder, *sql.DB, context.Context, *budget.Entry) {
 	t.Helper()
+	return setupConnector(t, d, limit, opts...)
+}
+
+func setupConnector(t *testing.T, d driver.Connector, limit time.Duration, opts ...budgetsql.Option) (*tracetest.SpanRecorder, *sql.DB, context.Context, *budget.Entry) {
+	t.Helper()
 	sr := tracetest.NewSpanRecorder()
 	e := budget.NewEdge(budget.Policy{Default: limit}, budget.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(sr))))
 	ctx, entry, err := e.Start(t.Context(), budget.Arrival{Name: "in"})
