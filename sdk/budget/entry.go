@@ -225,15 +225,16 @@ func (en *Entry) baseDone() {
 	en.Cancel(cause)
 }
 
-// nearLimit reports whether the caller's own deadline is as good as over: within a hundredth of the budget, at least two
-// milliseconds and at most twenty.
+// nearLimit reports whether the caller's own deadline is as good as over. The caller counted from when it sent the call, we
+// count from its arrival: what the call was on its way, which nobody can measure, the caller's notice comes early. A tenth
+// of the budget is allowed for that, at least two milliseconds and at most fifty.
 func (en *Entry) nearLimit() bool {
 	asked, ok := en.arrival.Ask.Get()
 	if !ok {
 		return false
 	}
 	left := asked - time.Since(en.start)
-	return left <= min(max(asked/100, 2*time.Millisecond), 20*time.Millisecond)
+	return left <= min(max(asked/10, 2*time.Millisecond), 50*time.Millisecond)
 }
 
 // Cancel ends the work of the entry for the given reason: shutdown, superseded, a client that left. The first signal wins,

@@ -137,6 +137,26 @@ func (s *clientStream) finish(err error) error {
 	return s.ended
 }
 
+// Header and SendMsg end the stream where they fail, and gRPC asks nobody to receive after that. io.EOF of SendMsg says that
+// receiving tells the error.
+func (s *clientStream) Header() (metadata.MD, error) {
+	md, err := s.ClientStream.Header()
+	return md, s.broken(err)
+}
+
+func (s *clientStream) SendMsg(m any) error { return s.broken(s.ClientStream.SendMsg(m)) }
+
+func (s *clientStream) broken(err error) error {
+	if err == nil || err == io.EOF {
+		return err
+	}
+	s.forget()
+	if known := s.finish(err); known != nil {
+		return known
+	}
+	return err
+}
+
 func (s *clientStream) RecvMsg(m any) error {
 	err := s.ClientStream.RecvMsg(m)
 	switch {
@@ -154,9 +174,5 @@ func (s *clientStream) RecvMsg(m any) error {
 		_ = s.finish(nil)
 		return err
 	}
-	s.forget()
-	if known := s.finish(err); known != nil {
-		return known
-	}
-	return err
+	return s.broken(err)
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"net"
 	"strconv"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -16,6 +18,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/laxity-dev/laxity/sdk/budget"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
@@ -79,12 +82,19 @@ func start(t *testing.T, r recorder, p budget.Policy, s service, opts ...budgetg
 	if err != nil {
 		t.Fatal(err)
 	}
+	return startOn(t, l, l.Addr().String(), nil, r, p, s, opts...)
+}
+
+// startOn is start over a listener and a way to dial it.
+func startOn(t *testing.T, l net.Listener, target string, dial []grpc.DialOption, r recorder, p budget.Policy, s service, opts ...budgetgrpc.Option) grpc_health_v1.HealthClient {
+	t.Helper()
 	srv := grpc.NewServer(budgetgrpc.ServerOptions(p, budgetgrpc.WithTracerProvider(r.provider))...)
 	grpc_health_v1.RegisterHealthServer(srv, s)
 	done := make(chan struct{})
 	go func() { defer close(done); _ = srv.Serve(l) }()
 	t.Cleanup(func() { srv.Stop(); <-done })
-	cc, err := grpc.NewClient(l.Addr().String(), append(budgetgrpc.DialOptions(opts...), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	dial = append(append(dial, budgetgrpc.DialOptions(opts...)...), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	cc, err := grpc.NewClient(target, dial...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,10 +111,38 @@ func request(t *testing.T, r recorder, p budget.Policy) (context.Context, *budge
 	return ctx, entry
 }
 
+// slowConn takes a time for each write until it is told not to.
+type slowConn struct {
+	net.Conn
+	transit *atomic.Int64
+}
+
+func (c slowConn) Write(b []byte) (int, error) {
+	time.Sleep(time.Duration(c.transit.Load()))
+	return c.Conn.Write(b)
+}
+
+// The client's reset comes before the server's own clock by what the call was on its way: the cause is the deadline all the
+// same, at whatever moment the two arrive.
 func TestT16_ExpiryDuringAnRPC(t *testing.T) {
+	for _, transit := range []time.Duration{0, time.Millisecond, 5 * time.Millisecond, 15 * time.Millisecond} {
+		t.Run(transit.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { expiryDuringAnRPC(t, transit) })
+		})
+	}
+}
+
+func expiryDuringAnRPC(t *testing.T, transit time.Duration) {
 	r := newRecorder()
+	var slow atomic.Int64
+	l := bufconn.Listen(1 << 16)
+	dial := grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+		c, err := l.DialContext(ctx)
+		return slowConn{c, &slow}, err
+	})
 	seen := make(chan budgetattr.Cause, 1)
-	h := start(t, r, budget.Policy{Max: time.Minute}, service{check: func(ctx context.Context) error {
+	h := startOn(t, l, "passthrough:///health", []grpc.DialOption{dial}, r, budget.Policy{Max: time.Minute}, service{check: func(ctx context.Context) error {
+		slow.Store(0)
 		<-ctx.Done()
 		cause, _ := budget.CauseOf(ctx)
 		seen <- cause
@@ -112,8 +150,9 @@ func TestT16_ExpiryDuringAnRPC(t *testing.T) {
 	}})
 	ctx, entry := request(t, r, budget.Policy{Default: 200 * time.Millisecond})
 	begin := time.Now()
+	slow.Store(int64(transit))
 	_, err := h.Check(ctx, &grpc_health_v1.HealthCheckRequest{})
-	if e, ok := errors.AsType[*budget.ExhaustedError](err); !ok || status.Code(err) != codes.DeadlineExceeded || time.Since(begin) > 5*time.Second || e.Phase != budgetattr.PhaseFirstByte {
+	if e, ok := errors.AsType[*budget.ExhaustedError](err); !ok || status.Code(err) != codes.DeadlineExceeded || time.Since(begin) > 201*time.Millisecond || e.Phase != budgetattr.PhaseFirstByte {
 		t.Errorf("err %v after %v", err, time.Since(begin))
 	}
 	if c := <-seen; c != budgetattr.CauseUpstreamDeadline {
