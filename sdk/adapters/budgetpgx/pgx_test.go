@@ -235,3 +235,37 @@ func TestDatabaseSQLOnPostgreSQL(t *testing.T) {
 		t.Errorf("%v", a)
 	}
 }
+
+// spicedb 3176, pgx 659: statements cancelled in the very moment in which they finish. The request to cancel never hits the
+// next statement of the connection, and the connection is never replaced.
+func TestLateCancelSparesTheNextStatement(t *testing.T) {
+	cfg, err := pgxpool.ParseConfig(postgres.Start(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.MaxConns = 1
+	budgetpgx.ConfigurePool(cfg)
+	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	cancelled := 0
+	for i := range 40 {
+		_, ctx, entry := request(t, 30*time.Millisecond+time.Duration(i%8)*time.Millisecond/4)
+		_, err := pool.Exec(ctx, "SELECT pg_sleep(0.03)")
+		if err != nil {
+			cancelled++
+		}
+		entry.End(err)
+		if _, err := pool.Exec(t.Context(), "SELECT pg_sleep(0.002)"); err != nil {
+			t.Fatalf("turn %d: the next statement was hit: %v", i, err)
+		}
+	}
+	if n := pool.Stat().NewConnsCount(); n != 1 {
+		t.Errorf("%d connections for %d cancelled statements", n, cancelled)
+	}
+	if cancelled == 0 {
+		t.Error("nothing was cancelled")
+	}
+}
