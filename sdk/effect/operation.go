@@ -40,7 +40,7 @@ type Operation struct {
 	Ask func(ctx context.Context, key string) (Presence, []byte, error)
 	// Expected and Variability are what Send needs; with less it does not start. Confirm is kept for asking after it.
 	Expected, Variability, Confirm time.Duration
-	// Cap bounds Send; zero means ten seconds. Work that the destination still does after Cap + Settle is unheard of.
+	// Cap bounds Send, in every mode: the protocol rests on it. Zero means ten seconds.
 	Cap time.Duration
 	// Settle is how long after the end of a call a write may still appear, plus what the clocks of workers may differ. Zero
 	// means one second.

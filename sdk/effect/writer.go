@@ -98,6 +98,7 @@ func (w *Writer) send(ctx context.Context, e Effect) (Effect, error) {
 	if allowed, bounded := hop.Allowance(); bounded {
 		took = allowed
 	}
+	marked := time.Now()
 	e.State, e.SentAt, e.Reason = budgetattr.EffectSent, stamp(), ""
 	e.SettledBy, e.ChangedAt = e.SentAt.Add(took+w.op.settle()).Truncate(time.Microsecond), e.SentAt
 	e.Sends++
@@ -107,10 +108,12 @@ func (w *Writer) send(ctx context.Context, e Effect) (Effect, error) {
 		hop.End(err)
 		return e, err
 	}
-	callCtx, cancel := sendCtx, context.CancelFunc(func() {})
+	// The bound holds in every mode, and from the mark on: who finds the mark later reckons with it.
+	callCtx := sendCtx
 	if w.op.Complete {
-		callCtx, cancel = context.WithTimeout(context.WithoutCancel(sendCtx), took)
+		callCtx = context.WithoutCancel(sendCtx)
 	}
+	callCtx, cancel := context.WithDeadline(callCtx, marked.Add(took))
 	result, err := w.op.Send(callCtx, Request{Key: e.Key, Payload: e.Payload, Fence: e.Version})
 	cancel()
 	err = hop.Err(err)

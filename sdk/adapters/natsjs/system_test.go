@@ -290,7 +290,7 @@ type bank struct {
 	db *sql.DB
 	// Before the commit, and between it and the answer; nanoseconds.
 	before, after atomic.Int64
-	left          atomic.Int32 // readers that left
+	arrived, left atomic.Int32 // writes that arrived, readers that left
 }
 
 func newBank(t testing.TB, db *sql.DB) *bank {
@@ -301,6 +301,7 @@ func newBank(t testing.TB, db *sql.DB) *bank {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /bookings", func(w http.ResponseWriter, r *http.Request) {
 		ctx := context.WithoutCancel(r.Context())
+		b.arrived.Add(1)
 		time.Sleep(time.Duration(b.before.Load()))
 		if _, err := db.ExecContext(ctx, "INSERT INTO bookings (key) VALUES ($1)", r.Header.Get("Idempotency-Key")); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
