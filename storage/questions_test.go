@@ -348,6 +348,7 @@ func lines(spans []span.Span) []string {
 func TestQuestionsUseTheirIndexes(t *testing.T) {
 	store := storagetest.Open(t)
 	seed(t, store)
+	judge(t, store)
 	window := url.Values{
 		"param_from": {strconv.FormatInt(day.From.UnixNano(), 10)}, "param_to": {strconv.FormatInt(day.To.UnixNano(), 10)},
 		"param_service": {"assistant"}, "param_route": {"/answer"}, "param_keys": {"[]"}, "param_limit": {"10"}, "param_skip": {"0"},
@@ -357,9 +358,11 @@ func TestQuestionsUseTheirIndexes(t *testing.T) {
 		"param_before_ts": {strconv.FormatInt(math.MaxInt64, 10)}, "param_before_trace": {id}, "param_before_span": {id[:16]},
 		"param_outcome": {""}, "param_late": {`\N`}, "param_exhausted": {`\N`}, "param_margin_lt": {`\N`}, "param_margin_gt": {`\N`},
 		"param_stage": {""}, "param_peer": {""}, "param_cause": {""}, "param_phase": {""},
+		"param_rule": {""}, "param_judged": {"0"}, "param_before": {"0"},
 	}
 	maps.Copy(entry, window)
 	ids := url.Values{"param_ids": {"['" + id + "']"}, "param_from": {"0"}, "param_to": {"4294967295"}, "param_limit": {"10"}}
+	arrived := url.Values{"param_from": {"0"}, "param_to": {"4102444800000"}, "param_limit": {"10"}, "param_frozen": {"0"}}
 	for _, c := range []struct {
 		file       string
 		parameters url.Values
@@ -371,6 +374,20 @@ func TestQuestionsUseTheirIndexes(t *testing.T) {
 		{"margin.sql", window, []string{"Partition", "PrimaryKey", "(service in ["}},
 		{"search.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},
 		{"services.sql", window, []string{"Partition", "PrimaryKey", "(service in ["}},
+		{"verdicts_of.sql", ids, []string{"PrimaryKey", "trace_id"}},
+		{"touched_traces.sql", arrived, []string{"Name: idx_ingested_at"}},
+		{"touched_minutes.sql", arrived, []string{"Name: idx_ingested_at"}},
+		{"touched_raw.sql", arrived, []string{"Name: idx_ingested_at"}},
+		{"report_findings.sql", entry, []string{"Name: idx_ts"}},
+		{"report_orphans.sql", entry, []string{"Name: idx_ts", "(service in ["}},
+		{"report_stages.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},
+		{"report_cancellations.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},
+		{"report_local.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},
+		{"report_phases.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},
+		{"report_retries.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},
+		{"report_propagation.sql", entry, []string{"Partition", "PrimaryKey"}},
+		{"report_dependencies.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},
+		{"margin_days.sql", window, []string{"Partition", "PrimaryKey", "(service in ["}},
 	} {
 		plan := explain(t, store, c.file, c.parameters)
 		for _, want := range c.want {
