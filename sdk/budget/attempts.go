@@ -59,6 +59,13 @@ func (a *Attempts) Total() int {
 	return a.before + a.made
 }
 
+// UsedUp reports whether a further attempt would be refused.
+func (a *Attempts) UsedUp() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.limit > 0 && a.made >= a.limit
+}
+
 func (a *Attempts) next(ctx context.Context, layer string) (int, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

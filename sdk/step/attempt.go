@@ -2,6 +2,7 @@ package step
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -71,7 +72,9 @@ func attempt[In, Out any](ctx context.Context, stage string, do Func[In, Out], i
 		defer settle()
 		defer func() { r.panicked = recover() }()
 		r.value, r.err = do(work, in)
-		if r.err != nil {
+		if part, ok := errors.AsType[*Partial[Out]](r.err); ok {
+			r.err = &Partial[Out]{Value: part.Value, Err: hop.Err(part.Err)} // delivered is delivered, whatever ended it
+		} else if r.err != nil {
 			r.err = hop.Err(r.err)
 		} else if completion == 0 && hopCtx.Err() != nil {
 			// The unit is closed: its result counts no more.

@@ -54,15 +54,26 @@ func (r *chainRun) rest(d *declaration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var sum time.Duration
-	for i, s := range r.chain.steps {
-		switch {
-		case s == d:
-			sum = 0
-		case !r.done[i]:
-			sum += s.need()
+	for i := r.next(d) + 1; i < len(r.done); i++ {
+		if !r.done[i] {
+			sum += r.chain.steps[i].need()
 		}
 	}
 	return sum
+}
+
+// next returns where in the chain d comes next, its last place if it has run everywhere, or -1.
+func (r *chainRun) next(d *declaration) int {
+	at := -1
+	for i, s := range r.chain.steps {
+		if s != d {
+			continue
+		}
+		if at = i; !r.done[i] {
+			break
+		}
+	}
+	return at
 }
 
 func (r *chainRun) finished(d *declaration) {
@@ -71,10 +82,8 @@ func (r *chainRun) finished(d *declaration) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i, s := range r.chain.steps {
-		if s == d {
-			r.done[i] = true
-		}
+	if i := r.next(d); i >= 0 {
+		r.done[i] = true
 	}
 }
 

@@ -28,7 +28,7 @@ func Run[In, Out any](ctx context.Context, s *Step[In, Out], in In) (Out, error)
 func RunResult[In, Out any](ctx context.Context, s *Step[In, Out], in In) (Result[Out], error) {
 	chain := chainOf(ctx)
 	defer chain.finished(&s.declaration)
-	r := &run[In, Out]{step: s, in: in, ctx: within(ctx), began: time.Now(), reserve: s.terms.Reserve + chain.rest(&s.declaration)}
+	r := &run[In, Out]{step: s, in: in, ctx: within(ctx), began: time.Now(), reserve: s.terms.Reserve + chain.rest(&s.declaration), nested: owner(ctx) != nil}
 	r.result.By, r.result.Decision = s.name, budgetattr.DecisionRun
 	err := r.main()
 	r.result.Elapsed = time.Since(r.began)
@@ -43,7 +43,8 @@ type run[In, Out any] struct {
 	began   time.Time
 	reserve time.Duration // for what follows the step
 	counter *budget.Attempts
-	shared  bool // the counter is that of an outer layer
+	nested  bool // an outer layer owns retries
+	shared  bool // the counter is that of the outer layer
 	waits   *backoff.ExponentialBackOff
 	result  Result[Out]
 }
@@ -75,6 +76,7 @@ func (r *run[In, Out]) main() error {
 		r.annotate(reply.hop)
 		reply.end()
 		if !sleep(r.ctx, wait) {
+			r.result.Err = reply.err
 			return r.ended()
 		}
 		r.result.Backoff += wait
@@ -220,10 +222,11 @@ func (r *run[In, Out]) again(failed *reply[Out]) (wait time.Duration, again bool
 		r.skipped(ReasonEnded)
 		return 0, false
 	}
-	if r.result.Attempts >= retry.Attempts || errors.Is(failed.err, budget.ErrAttempts) {
-		if r.shared || errors.Is(failed.err, budget.ErrAttempts) {
-			r.skipped(ReasonAttempts)
-		}
+	if r.result.Attempts >= retry.Attempts && !r.shared {
+		return 0, false
+	}
+	if r.result.Attempts >= retry.Attempts || r.counter.UsedUp() || errors.Is(failed.err, budget.ErrAttempts) {
+		r.skipped(ReasonAttempts)
 		return 0, false
 	}
 	if !retry.allows(failed.err) {
@@ -313,7 +316,13 @@ func (r *run[In, Out]) fall() error {
 	if s.optional {
 		opts = append(opts, budget.WithOptional())
 	}
-	reply := attempt(r.ctx, f.Name, f.Do, r.in, 0, opts)
+	ctx := r.ctx
+	if r.nested {
+		// It repeats nothing: what is left of the outer layer's attempts is not its concern.
+		own := budget.NewAttempts(ctx, 1)
+		ctx, _, _ = own.Begin(context.WithValue(ctx, ownerKey{}, own), f.Name)
+	}
+	reply := attempt(ctx, f.Name, f.Do, r.in, 0, opts)
 	if reply.err == nil {
 		reply.hop.Decide(f.Decision)
 		r.instead(f.Name, f.Decision, reply.value)

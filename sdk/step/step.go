@@ -153,15 +153,15 @@ func (d *declaration) expected() time.Duration {
 	return d.terms.Expected
 }
 
-// need returns what the step takes of the budget at least.
+// need returns what the step takes of the budget at least, with what it must leave itself.
 func (d *declaration) need() time.Duration {
 	switch {
 	case d.optional:
 		return 0
 	case d.hasFallback:
-		return d.fallbackReserve
+		return d.fallbackReserve + d.terms.Reserve
 	}
-	return max(d.terms.MinUseful, d.expected()+d.terms.Variability)
+	return max(d.terms.MinUseful, d.expected()+d.terms.Variability) + d.terms.Reserve
 }
 
 // refusal is the decision where the step must not start.
