@@ -20,6 +20,8 @@ type arrival[T any] struct {
 	branch *Branch[T]
 	value  T
 	err    error
+	// panicked is what the branch panicked with; it goes on in the goroutine of the consumer.
+	panicked any
 }
 
 // fan is one fan-out on its way. It is used by the goroutine of its consumer.
@@ -87,7 +89,7 @@ func (f *fan[T]) run(b *Branch[T]) {
 		f.deliver(a)
 		return
 	}
-	a.value, a.err = b.Do(ctx)
+	a.do(ctx)
 	if a.err != nil {
 		a.err = hop.Err(a.err)
 	} else if err := ctx.Err(); err != nil && f.ctx.Err() == nil {
@@ -97,6 +99,13 @@ func (f *fan[T]) run(b *Branch[T]) {
 	}
 	hop.End(a.err)
 	f.deliver(a)
+}
+
+// do does the work. A panic after the close is nobody's.
+func (a *arrival[T]) do(ctx context.Context) {
+	a.err = fmt.Errorf("%s did not return", a.branch.Name)
+	defer func() { a.panicked = recover() }()
+	a.value, a.err = a.branch.Do(ctx)
 }
 
 func (f *fan[T]) deliver(a arrival[T]) {
@@ -125,6 +134,9 @@ func (f *fan[T]) next() arrival[T] {
 		case <-f.ctx.Done():
 			a = f.overdue()
 		}
+	}
+	if a.panicked != nil {
+		panic(a.panicked)
 	}
 	f.open = slices.DeleteFunc(f.open, func(b *Branch[T]) bool { return b == a.branch })
 	if a.err == nil {
@@ -159,10 +171,15 @@ func (f *fan[T]) overdue() arrival[T] {
 
 // enough reports whether no more results are wanted.
 func (f *fan[T]) enough() bool {
-	if f.plan.Enough <= 0 || f.valid < f.plan.Enough {
+	if f.plan.Enough <= 0 || f.valid < max(f.plan.Enough, f.plan.Quorum) {
 		return false
 	}
 	return !slices.ContainsFunc(f.open, func(b *Branch[T]) bool { return b.Mandatory })
+}
+
+// lost reports whether what is still open cannot make the fan-out complete.
+func (f *fan[T]) lost() bool {
+	return f.valid+len(f.open) < f.plan.Quorum || slices.ContainsFunc(f.failed, func(b *Branch[T]) bool { return b.Mandatory })
 }
 
 // close ends the branches that still run, waits a moment for them to stop, and counts what came and was not taken.

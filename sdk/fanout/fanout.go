@@ -68,6 +68,9 @@ func (e *IncompleteError) Error() string {
 	if len(e.Missing) > 0 {
 		return fmt.Sprintf("fan-out without %s: %v", strings.Join(e.Missing, ", "), e.Err)
 	}
+	if e.Err == nil {
+		return fmt.Sprintf("fan-out with %d of %d results", e.Valid, e.Quorum)
+	}
 	return fmt.Sprintf("fan-out with %d of %d results: %v", e.Valid, e.Quorum, e.Err)
 }
 
@@ -89,8 +92,8 @@ func Collect[T any](ctx context.Context, plan Plan, branches ...Branch[T]) ([]Re
 }
 
 // Each runs the branches and yields what they give in the order in which it comes: a result, or the branch's name with its
-// error. If the fan-out does not get what it needs, the last pair is an [*IncompleteError]; a mandatory branch that fails
-// ends the others at once. A consumer that has enough ends them too.
+// error. If the fan-out does not get what it needs, the last pair is an [*IncompleteError]; a mandatory branch that fails,
+// and a quorum that can no longer be reached, end the others at once. A consumer that has enough ends them too.
 func Each[T any](ctx context.Context, plan Plan, branches ...Branch[T]) iter.Seq2[Result[T], error] {
 	return func(yield func(Result[T], error) bool) {
 		f := newFan(ctx, plan, branches)
@@ -101,7 +104,7 @@ func Each[T any](ctx context.Context, plan Plan, branches ...Branch[T]) iter.Seq
 			if !yield(Result[T]{Branch: a.branch.Name, Value: a.value, Elapsed: time.Since(f.began)}, a.err) {
 				return
 			}
-			if a.err != nil && a.branch.Mandatory {
+			if f.lost() {
 				cause = budgetattr.CauseSiblingFailed
 				break
 			}
