@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -8,6 +9,9 @@ import (
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 	"github.com/laxity-dev/laxity/sdk/stream"
 )
+
+// ErrProvider is the record of a stream in which the provider reported an error. The client reads the error itself.
+var ErrProvider = errors.New("the provider reported an error in the stream")
 
 // TimeoutError says that a stream ended because it was silent, or made no progress. It wraps the [*stream.IdleError], and
 // is to the standard library what that is: a read timeout of the transport, and no deadline of the caller.

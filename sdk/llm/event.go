@@ -13,10 +13,13 @@ type tally struct {
 	scanner stream.EventScanner
 	start   time.Time
 
-	tokens               int // events that brought a piece of the answer or of the reasoning
-	late                 int // of these, after the cancellation
+	tokens               int  // events that brought a piece of the answer or of the reasoning
+	late                 int  // of these, after the cancellation
+	heard                bool // there was any event
 	known                bool
 	complete             bool
+	failed               bool          // the provider reported an error inside the stream
+	opaque               bool          // the stream is compressed: each chunk is taken for a token
 	first, visible, last time.Duration // from the start; meaningless without tokens
 	seen                 bool          // some of them was visible
 
@@ -42,6 +45,7 @@ type message struct {
 		} `json:"delta"`
 	} `json:"choices"`
 	Delta      json.RawMessage `json:"delta"`
+	Error      json.RawMessage `json:"error"`
 	Message    *message        `json:"message"`
 	Response   *message        `json:"response"`
 	StopReason string          `json:"stop_reason"`
@@ -65,26 +69,34 @@ const (
 
 // feed takes in raw bytes of a stream and reports whether they made progress.
 func (t *tally) feed(chunk []byte, cancelled bool) (progress bool) {
+	if t.opaque {
+		t.heard = true
+		t.count(visible, cancelled)
+		return true
+	}
 	for e := range t.scanner.Feed(chunk) {
-		p := t.event(e)
-		if p == nothing {
-			continue
-		}
-		progress = true
-		now := time.Since(t.start)
-		if t.tokens == 0 {
-			t.first = now
-		}
-		if p == visible && !t.seen {
-			t.visible, t.seen = now, true
-		}
-		t.tokens++
-		t.last = now
-		if cancelled {
-			t.late++
+		t.heard = true
+		if p := t.event(e); p != nothing {
+			progress = true
+			t.count(p, cancelled)
 		}
 	}
 	return progress
+}
+
+func (t *tally) count(p piece, cancelled bool) {
+	now := time.Since(t.start)
+	if t.tokens == 0 {
+		t.first = now
+	}
+	if p == visible && !t.seen {
+		t.visible, t.seen = now, true
+	}
+	t.tokens++
+	t.last = now
+	if cancelled {
+		t.late++
+	}
 }
 
 func (t *tally) event(e stream.Event) piece {
@@ -93,7 +105,12 @@ func (t *tally) event(e stream.Event) piece {
 		return nothing
 	}
 	var m message
-	if json.Unmarshal([]byte(e.Data), &m) != nil {
+	err := json.Unmarshal([]byte(e.Data), &m)
+	switch {
+	case e.Type == "error", m.Type == "error", len(m.Error) > 0 && string(m.Error) != "null":
+		t.known, t.complete, t.failed = true, true, true
+		return nothing
+	case err != nil:
 		return visible // a form that is not known; it is progress in any case
 	}
 	t.facts(&m)
@@ -113,6 +130,9 @@ func (t *tally) event(e stream.Event) piece {
 			return reasoning
 		}
 		return visible
+	case m.Type == "message_start":
+		t.known = true
+		return nothing
 	case m.Type == "message_delta":
 		var d message
 		_ = json.Unmarshal(m.Delta, &d)
@@ -121,6 +141,8 @@ func (t *tally) event(e stream.Event) piece {
 	case m.Type == "message_stop":
 		t.known, t.complete = true, true
 		return nothing
+	case strings.HasSuffix(m.Type, ".delta"):
+		return visible // of a form that is not known
 	case m.Type != "":
 		return nothing // pings, starts and ends of blocks, errors
 	}
@@ -147,7 +169,9 @@ func (t *tally) choices(m *message) piece {
 // response reads an event of the responses form.
 func (t *tally) response(m *message) piece {
 	switch m.Type {
-	case "response.completed", "response.failed", "response.incomplete":
+	case "response.failed":
+		t.complete, t.failed = true, true
+	case "response.completed", "response.incomplete":
 		t.complete = true
 	}
 	switch {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -128,6 +129,9 @@ func (f *Fallback) try(req *http.Request, body []byte, i int) (*http.Response, e
 	last := i == len(f.candidates)-1
 	t := *c.transport
 	t.cfg.first = f.slice(req, i)
+	if whole := !peek(out).Stream; whole && !last && (c.Slice > 0 || t.cfg.first != f.cfg.first) {
+		t.cfg.hop = append(slices.Clone(t.cfg.hop), budget.WithCap(t.cfg.first))
+	}
 	resp, call, err := t.roundTrip(out)
 	if err != nil {
 		return nil, err
@@ -142,10 +146,7 @@ func (f *Fallback) try(req *http.Request, body []byte, i int) (*http.Response, e
 		resp.Body.Close()
 		return nil, err
 	}
-	if call.reader == nil {
-		return resp, nil
-	}
-	return call.await(resp)
+	return call.await(resp, last)
 }
 
 // slice is the time to the first token of a candidate. While there is budget the last one is not cut.
@@ -199,18 +200,31 @@ func (f *Fallback) request(req *http.Request, body []byte, c *candidate) (*http.
 	return out, nil
 }
 
-// await reads until the first token is there, and gives back an answer that begins with what was read.
-func (c *call) await(resp *http.Response) (*http.Response, error) {
+// await reads until the first token is there, or the whole answer of who asked for no stream, and gives back an answer
+// that begins with what was read. After the last candidate nothing is better than what came.
+func (c *call) await(resp *http.Response, last bool) (*http.Response, error) {
+	if c.reader == nil && last {
+		return resp, nil
+	}
 	var head bytes.Buffer
 	buffer := make([]byte, 4<<10)
 	for {
 		n, err := resp.Body.Read(buffer)
 		head.Write(buffer[:n])
 		c.mu.Lock()
-		delivered := c.tally.tokens > 0 || c.tally.complete
+		t := &c.tally
+		delivered := t.tokens > 0 || c.reader == nil && err == io.EOF
+		failed := !delivered && (t.failed || err == io.EOF && !t.complete)
+		complete, reported := t.complete, t.failed
 		c.mu.Unlock()
 		switch {
-		case delivered || err == io.EOF:
+		case failed && !last:
+			resp.Body.Close()
+			if reported {
+				return nil, ErrProvider
+			}
+			return nil, io.ErrUnexpectedEOF
+		case delivered || complete || err == io.EOF:
 			resp.Body = &begunBody{ReadCloser: resp.Body, head: &head, err: err}
 			return resp, nil
 		case err != nil:

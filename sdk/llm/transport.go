@@ -188,6 +188,8 @@ func (c *call) send(base http.RoundTripper, req *http.Request, streams bool) (*h
 		return resp, nil
 	}
 	open := func(context.Context) (io.ReadCloser, error) { return (*wireBody)(c), nil }
+	encoding := resp.Header.Get("Content-Encoding")
+	c.tally.opaque = encoding != "" && encoding != "identity"
 	c.reader = stream.NewReader(c.ctx, open, func([]byte) bool { return c.progress.Load() },
 		stream.WithStart(c.tally.start), stream.WithFirstContent(c.cfg.first), stream.WithIdle(c.cfg.idle),
 		stream.WithProgress(c.cfg.progress), stream.WithTotal(c.cfg.total))
@@ -202,14 +204,19 @@ func (c *call) settle(err error) {
 		defer c.mu.Unlock()
 		idle, silent := errors.AsType[*stream.IdleError](err)
 		switch {
-		case err == io.EOF && c.reader != nil && c.tally.known && !c.tally.complete:
+		case err == io.EOF && c.tally.failed:
+			// The client has read the error in the provider's words.
+			c.err, c.outcome = io.EOF, ErrProvider
+		case err == io.EOF && c.reader != nil && (c.tally.known || !c.tally.heard) && !c.tally.complete:
 			// The provider ended the stream without completing the answer: a part must not pass as the whole.
 			c.err, c.outcome = io.ErrUnexpectedEOF, io.ErrUnexpectedEOF
 		case err == io.EOF:
 			c.err = io.EOF
 		case errors.Is(err, stream.ErrClosed):
 			c.err = err
-			if !c.tally.complete {
+			if c.tally.failed {
+				c.outcome = ErrProvider
+			} else if !c.tally.complete {
 				c.left = true
 				c.hop.SetAttributes(attribute.String(budgetattr.CancelCauseKey, string(budgetattr.CauseSuperseded)))
 			}
