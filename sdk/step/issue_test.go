@@ -195,3 +195,20 @@ func TestIssueOptionalStepAfterTheEnd(t *testing.T) {
 		budgettest.NeverStarted(t, r, "rerank")
 	})
 }
+
+// The time in which a step may complete what it has begun is its own and not that of the steps that follow.
+func TestIssueCompletionTakesNothingFromTheRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, entry, r := request(t, budget.Policy{Default: time.Second, Reserve: 100 * ms})
+		commit := step.Optional("commit", takes(time.Hour, ""), raw, step.Terms{Completion: 300 * ms})
+		last := step.Required("last", takes(290*ms, "last"), step.Terms{Expected: 300 * ms, MinUseful: 300 * ms})
+		ctx = step.NewChain(commit, last).Start(ctx)
+		for _, s := range []*step.Step[string, string]{commit, last} {
+			if _, err := step.Run(ctx, s, ""); err != nil {
+				t.Error(err)
+			}
+		}
+		entry.End(nil)
+		budgettest.WithinBudget(t, r)
+	})
+}

@@ -87,7 +87,7 @@ func (r *run[In, Out]) main() error {
 func (r *run[In, Out]) options(sure bool) []budget.HopOption {
 	s, t := r.step, &r.step.terms
 	opts := make([]budget.HopOption, 0, 12)
-	opts = append(opts, budget.WithReserve(r.reserve+s.fallbackReserve), budget.WithMinUseful(t.MinUseful), budget.WithRefusal(s.refusal()))
+	opts = append(opts, budget.WithReserve(r.reserve+s.fallbackReserve+t.Completion), budget.WithMinUseful(t.MinUseful), budget.WithRefusal(s.refusal()))
 	if t.Cap > 0 {
 		opts = append(opts, budget.WithCap(t.Cap))
 	}

@@ -32,7 +32,8 @@ type Terms struct {
 	// Retry says whether the step may be repeated. The zero Retry means that it must not.
 	Retry Retry
 	// Completion lets work that has begun go on for this long after its cancellation, so that an effect is not torn
-	// apart. Zero means that a cancelled step's result counts no more.
+	// apart. It is kept from the step's own time, so that it takes nothing from what follows. Zero means that a cancelled
+	// step's result counts no more.
 	Completion time.Duration
 	// Refusal is what is decided where a required step without a fallback has no time: pending, reauthorize, cancel or
 	// close. Empty means reject.
@@ -161,7 +162,7 @@ func (d *declaration) need() time.Duration {
 	case d.hasFallback:
 		return d.fallbackReserve + d.terms.Reserve
 	}
-	return max(d.terms.MinUseful, d.expected()+d.terms.Variability) + d.terms.Reserve
+	return max(d.terms.MinUseful, d.expected()+d.terms.Variability) + d.terms.Completion + d.terms.Reserve
 }
 
 // refusal is the decision where the step must not start.
