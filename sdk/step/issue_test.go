@@ -110,7 +110,7 @@ func TestIssueRestOfAChain(t *testing.T) {
 		ctx, entry, _ := request(t, budget.Policy{Default: 2 * time.Second, Reserve: 100 * ms})
 		defer entry.End(nil)
 		search := step.Optional("search", takes(time.Hour, ""), raw, step.Terms{})
-		write := step.Required("write", takes(400*ms, "text"), step.Terms{Expected: 400 * ms, MinUseful: 400 * ms, Reserve: 100 * ms})
+		write := step.Required("write", takes(390*ms, "text"), step.Terms{Expected: 400 * ms, MinUseful: 400 * ms, Reserve: 100 * ms})
 		chain := step.NewChain(search, write, search)
 		if n := chain.Need(); n != 500*ms {
 			t.Errorf("need %v", n)
