@@ -342,7 +342,7 @@ func TestT32_DataExpiresBeforeTheDeadline(t *testing.T) {
 		<-ctx.Done()
 		return context.Cause(ctx)
 	})
-	s.send(t.Context(), "job", envelope.Spec{ID: "job", Limit: time.Hour, ExpiresAt: time.Now().Add(time.Second)})
+	s.send(t.Context(), "job", envelope.Spec{ID: "job", Limit: time.Hour, ExpiresAt: time.Now().Add(3 * time.Second)})
 	if d := next(t, said); d.Outcome != budgetattr.OutcomeCancelled {
 		t.Errorf("%+v", d)
 	}
@@ -417,7 +417,7 @@ func TestT35_TheAlternativeDoesNotFitEither(t *testing.T) {
 // The main step would use everything: it is cut where the reserve begins, and the end is still told in time.
 func TestT37_MainStepEatsTheFinalReserve(t *testing.T) {
 	s := newSystem(t)
-	s.policy.Reserve = time.Second
+	s.policy.Reserve = 2 * time.Second
 	said := s.work("job", func(ctx context.Context, r *envelope.Run, _ []byte) error {
 		mainCtx, hop, err := budget.StartHop(ctx, "main")
 		if err != nil {
@@ -425,13 +425,13 @@ func TestT37_MainStepEatsTheFinalReserve(t *testing.T) {
 		}
 		<-mainCtx.Done()
 		hop.End(hop.Err(mainCtx.Err()))
-		if left := time.Until(r.Envelope().DeadlineAt); left < 500*time.Millisecond {
+		if left := time.Until(r.Envelope().DeadlineAt); left < time.Second {
 			t.Errorf("%v left to tell the end", left)
 		}
 		budget.FromContext(ctx).SetOutcome(budgetattr.OutcomeDegraded)
 		return nil
 	})
-	s.send(t.Context(), "job", envelope.Spec{ID: "job", Limit: 2500 * time.Millisecond})
+	s.send(t.Context(), "job", envelope.Spec{ID: "job", Limit: 4 * time.Second})
 	if d := next(t, said); d.Outcome != budgetattr.OutcomeDegraded {
 		t.Errorf("%+v", d)
 	}
