@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -187,7 +188,14 @@ func (s *Server) judge(ctx context.Context, c *gin.Context, p *params) (*verdict
 	if !entry.IsZero() && !hasSpan(trace, entry) {
 		return nil, notFound("the trace has no span "+entry.String(), "take the id of a span of this trace, or leave entry out")
 	}
-	return verdict.Judge(trace.Spans, verdict.Options{Entry: entry}), nil
+	statement := verdict.Judge(trace.Spans, verdict.Options{Entry: entry})
+	switch {
+	case trace.Source == storage.SourceHops:
+		statement.Missing = missingInHops
+	case trace.Truncated:
+		statement.Missing = "the trace has more than " + strconv.Itoa(maxSpans) + " spans; the earliest are judged"
+	}
+	return statement, nil
 }
 
 func hasSpan(trace *storage.Trace, id span.ID) bool {

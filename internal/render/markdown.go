@@ -81,6 +81,9 @@ func facts(b *bytes.Buffer, s *verdict.Statement) {
 		complete = "no, spans name parents that are not here"
 	}
 	fact("complete", complete)
+	if s.Missing != "" {
+		fact("not known", s.Missing)
+	}
 }
 
 func outsideTable(b *bytes.Buffer, s *verdict.Statement) {

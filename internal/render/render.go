@@ -76,6 +76,9 @@ func (p *page) header(s *verdict.Statement) {
 	if !s.Complete {
 		p.paragraph("", "The trace is incomplete: spans name parents that are not here.")
 	}
+	if s.Missing != "" {
+		p.paragraph("", "Not all is known: "+s.Missing+".")
+	}
 }
 
 // most: more than half of the time went into the place that the largest debits lead to.

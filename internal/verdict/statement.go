@@ -18,6 +18,8 @@ type Statement struct {
 	Duration    span.Seconds `json:"duration_s"`
 	// Complete is false when spans name parents that are not here.
 	Complete bool `json:"complete"`
+	// Missing is what the source of the spans does not hold, in words; "" for nothing. Set by who read them.
+	Missing string `json:"missing,omitempty"`
 	// Spans counts each span once, however often it arrived.
 	Spans  int               `json:"spans"`
 	Budget *Budget           `json:"budget"`

@@ -478,6 +478,8 @@ export interface components {
             duration_s: number;
             /** @description false where parents are missing */
             complete: boolean;
+            /** @description what the source of the spans does not hold; absent where nothing is missing */
+            missing?: string;
             budget: {
                 requested_s: number | null;
                 received_s: number;

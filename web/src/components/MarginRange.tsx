@@ -12,9 +12,9 @@ export function rangePosition(share: number): number {
 /** The margins of a route as shares of its budget: a bar from p05 to p95, the median as a stroke, all routes on one axis. */
 export function MarginRange({ row }: { row: MarginRow }) {
   const budget = row.budget_p50_s;
-  if (!budget || row.margin_p05_s === null || row.margin_p50_s === null) {
-    return <span className="quiet small">{row.with_budget === 0 ? "No budget was granted" : "No request was answered"}</span>;
-  }
+  if (row.with_budget === 0) return <span className="quiet small">No budget was granted</span>;
+  if (row.margin_p05_s === null || row.margin_p50_s === null) return <span className="quiet small">No request was answered</span>;
+  if (budget === null || budget <= 0) return <span className="quiet small">No time was left when it came</span>;
   const low = row.margin_p05_s / budget;
   const median = row.margin_p50_s / budget;
   const high = (row.margin_p95_s ?? row.margin_p50_s) / budget;

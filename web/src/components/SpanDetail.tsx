@@ -22,7 +22,7 @@ export function SpanDetail({ span, origin, lines, findings, isEntry, select, dra
   return (
     <section className="span-detail" aria-label="Span" tabIndex={0}>
       <header>
-        <h3>{span.service} · {span.name}</h3>
+        <h3><bdi>{span.service}</bdi> · <bdi>{span.name}</bdi></h3>
         {span.entry && !isEntry && <button type="button" className="button" onClick={drawAccount}>Draw its account</button>}
         <CopyButton label={`Copy id ${span.span_id}`} text={() => span.span_id} />
         <button type="button" className="button icon-button" aria-label="Close the details (Esc)" onClick={close}><Icon name="cross" /></button>

@@ -33,7 +33,7 @@ export function TraceHead({ id, trace, statement, selected, showSpan, drawAccoun
             {started && <span>{formatInstant(started, shown)} {shown === "UTC" ? "UTC" : ""}</span>}
             {trace && <span>{trace.spans.length.toLocaleString("en")} {trace.spans.length === 1 ? "span" : "spans"}</span>}
           </div>
-          <h1>{statement ? `${statement.service} · ${statement.route || "unnamed"}` : "Trace"}</h1>
+          <h1>{statement ? <><bdi>{statement.service}</bdi> · <bdi>{statement.route || "unnamed"}</bdi></> : "Trace"}</h1>
           {statement && (
             <p>
               {headline(statement, formatSeconds)}{" "}

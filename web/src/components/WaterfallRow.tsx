@@ -35,7 +35,7 @@ export function WaterfallRow({ id, top, node, range, colour, lines, findings, hi
         <span className="wf-swatch" style={{ background: span ? colour : "var(--rule-strong)" }} />
         <Marks node={node} findings={findings} />
         <span className="text">
-          {span ? <><span className="service">{span.service}</span> <span className="operation">{span.name}</span></> : <span className="operation">Missing parent, {node.children.length} below</span>}
+          {span ? <><bdi className="service">{span.service}</bdi> <bdi className="operation">{span.name}</bdi></> : <span className="operation">Missing parent, {node.children.length} below</span>}
         </span>
         {hidden && <span className="quiet small">+{node.descendants}</span>}
       </div>

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import type { MarginReport, MarginRow } from "../api/shapes.ts";
-import { attention, byMarginLeft, healthOf, missedOverall } from "./routes.ts";
+import { attention, byMarginLeft, healthOf, marginLeft, missedOverall } from "./routes.ts";
 
 const [base] = (JSON.parse(readFileSync("../api/testdata/margin.json", "utf8")) as MarginReport).rows;
 
@@ -31,6 +31,12 @@ it("compares margins as a share of the budget", () => {
 
 it("judges a route", () => {
   expect([late, tight, fine, refused, none].map(healthOf)).toEqual(["late", "tight", "fine", "missing", "unknown"]);
+});
+
+it("takes no share of a budget that was used up before the request came", () => {
+  const spent = row("spent", { margin_p05_s: -2, budget_p50_s: -1, missed_ratio: 1, late: 1 });
+  expect(marginLeft(spent)).toBeNull();
+  expect(healthOf(spent)).toBe("missing");
 });
 
 it("says what needs attention", () => {

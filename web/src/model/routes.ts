@@ -1,9 +1,9 @@
 import type { MarginRow } from "../api/shapes.ts";
 import { formatRatio } from "./seconds.ts";
 
-/** How much of the budget the slow requests have left: p05 margin over the median budget. Null without a budget. */
+/** How much of the budget the slow requests have left: p05 margin over the median budget. Null without a budget, and where none was left to share. */
 export function marginLeft(row: MarginRow): number | null {
-  if (row.margin_p05_s === null || !row.budget_p50_s) return null;
+  if (row.margin_p05_s === null || row.budget_p50_s === null || row.budget_p50_s <= 0) return null;
   return row.margin_p05_s / row.budget_p50_s;
 }
 

@@ -110,8 +110,8 @@ function RouteRow({ row, report, query }: { row: MarginRow; report: MarginReport
   return (
     <tr>
       <td className="route">
-        <Link href={searchPath({ service: row.service, route: row.route }, windowOf(query))}>{row.route || "unnamed"}</Link>
-        <div className="service">{row.service} · <span className={verdict.tone}><Icon name={verdict.icon} /> {verdict.word}</span></div>
+        <Link href={searchPath({ service: row.service, route: row.route }, windowOf(query))}><bdi>{row.route || "unnamed"}</bdi></Link>
+        <div className="service"><bdi>{row.service}</bdi> · <span className={verdict.tone}><Icon name={verdict.icon} /> {verdict.word}</span></div>
       </td>
       <td className="range-cell"><MarginRange row={row} /></td>
       <td className={`num${(row.margin_p05_s ?? 0) < 0 ? " bad" : ""}`} data-label="p05">

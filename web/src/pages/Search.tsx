@@ -144,7 +144,7 @@ function Results({ rows }: { rows: readonly TraceRow[] }) {
           <tr key={row.trace_id} className={i === current ? "current" : undefined}>
             <td className="wide">
               <Link className="open" href={tracePath(row)}>{row.route || "unnamed"}</Link>
-              <span className="below">{row.service} · <span className="mono">{row.trace_id.slice(0, 8)}</span>{!row.complete && " · spans are missing"}</span>
+              <span className="below"><bdi>{row.service}</bdi> · <span className="mono">{row.trace_id.slice(0, 8)}</span>{!row.complete && " · spans are missing"}</span>
             </td>
             <td className="wide when" title={row.started_at}>{formatInstant(row.started_at, shown)}<span className="below">{ago(row.started_at, Date.now())}</span></td>
             <td>
