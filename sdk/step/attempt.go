@@ -3,7 +3,6 @@ package step
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,6 +38,9 @@ func (r *reply[Out]) end() {
 	}
 }
 
+// errNoReturn is the error of work that panicked or ended its goroutine.
+var errNoReturn = errors.New("step did not return")
+
 // Bounds of the time for which work whose time is over is waited for, so that it can be seen to stop.
 const (
 	minPatience = 10 * time.Millisecond
@@ -67,8 +69,7 @@ func attempt[In, Out any](ctx context.Context, stage string, do Func[In, Out], i
 	if completion > 0 {
 		work, settle = completing(hopCtx, hop, stage, completion)
 	}
-	once := func() (r reply[Out]) {
-		r = reply[Out]{hop: hop, err: fmt.Errorf("%s did not return", stage)}
+	once := func(r *reply[Out]) {
 		defer settle()
 		defer func() { r.panicked = recover() }()
 		r.value, r.err = do(work, in)
@@ -81,23 +82,27 @@ func attempt[In, Out any](ctx context.Context, stage string, do Func[In, Out], i
 			r.err = hop.Err(context.Cause(hopCtx))
 			late(ctx)
 		}
-		return r
 	}
 	if hopCtx.Done() == nil {
-		return once()
+		r := reply[Out]{hop: hop, err: errNoReturn}
+		once(&r)
+		return r
 	}
 	var taken atomic.Bool
 	done := make(chan reply[Out], 1)
 	go func() {
-		r := once()
-		if taken.CompareAndSwap(false, true) {
-			done <- r
-			return
-		}
-		if r.err == nil {
-			late(ctx)
-		}
-		hop.End(r.err)
+		r := reply[Out]{hop: hop, err: errNoReturn}
+		defer func() { // also if the work ends its goroutine
+			if taken.CompareAndSwap(false, true) {
+				done <- r
+				return
+			}
+			if r.err == nil {
+				late(ctx)
+			}
+			hop.End(r.err)
+		}()
+		once(&r)
 	}()
 	select {
 	case r := <-done:

@@ -86,7 +86,7 @@ func (r *run[In, Out]) main() error {
 // options are those of every attempt; sure says that the attempt must not be begun in vain.
 func (r *run[In, Out]) options(sure bool) []budget.HopOption {
 	s, t := r.step, &r.step.terms
-	opts := make([]budget.HopOption, 0, 12)
+	opts := make([]budget.HopOption, 0, 6)
 	opts = append(opts, budget.WithReserve(r.reserve+s.fallbackReserve+t.Completion), budget.WithMinUseful(t.MinUseful), budget.WithRefusal(s.refusal()))
 	if t.Cap > 0 {
 		opts = append(opts, budget.WithCap(t.Cap))
