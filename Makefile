@@ -152,3 +152,14 @@ bench-path: engine-lib ## spans a second from OTLP to rows, beside the contrib e
 soak-durable: postgres ## kill workers 200 times inside the effect protocol
 	cd sdk/adapters && LAXITY_SOAK=1 $(GO) test -count=1 -timeout 20m -run Killed ./natsjs
 soak: soak-durable
+
+# ---- chains ----
+
+.PHONY: bench-overload
+bench-overload: ## one service under five times its load: timeouts, gRPC deadlines, failsafe-go, Laxity; writes docs/overload.png
+	@cd sdk/adapters && $(GO) run ./bench/overload -png ../../docs/overload.png
+
+.PHONY: bench-chain
+bench-chain: ## five declared steps beside five plain calls with timeouts
+	@cd sdk/adapters && $(GO) run ./bench/chain
+bench: bench-chain bench-overload
