@@ -89,7 +89,12 @@ func (f *fan[T]) run(b *Branch[T]) {
 		f.deliver(a)
 		return
 	}
+	defer func() { f.done(ctx, hop, a) }()
 	a.do(ctx)
+}
+
+// done ends the hop of a branch and delivers.
+func (f *fan[T]) done(ctx context.Context, hop budget.Hop, a arrival[T]) {
 	if a.err != nil {
 		a.err = hop.Err(a.err)
 	} else if err := ctx.Err(); err != nil && f.ctx.Err() == nil {

@@ -3,6 +3,7 @@ package fanout_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -82,4 +83,17 @@ func TestIssueAllFailAndAbandoned(t *testing.T) {
 			break
 		}
 	}, func(r *budgettest.Recorder) { budgettest.Stopped(t, r, 0) })
+}
+
+// A branch that ends its goroutine, as a failed assertion does, has failed.
+func TestIssueBranchThatEndsItsGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		got, err := fanout.Collect(t.Context(), fanout.Plan{Quorum: 1}, fanout.Branch[string]{Name: "a", Do: func(context.Context) (string, error) {
+			runtime.Goexit()
+			return "", nil
+		}})
+		if err == nil || len(got) != 0 {
+			t.Errorf("%v, %v", got, err)
+		}
+	})
 }
