@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -664,4 +665,15 @@ func get(ctx context.Context, client *http.Client, url string) (string, error) {
 	}
 	body, err := io.ReadAll(resp.Body)
 	return string(body), err
+}
+
+// Work that ends its goroutine, as a failed assertion of a test does, is a failed step and holds nobody.
+func TestWorkThatEndsItsGoroutine(t *testing.T) {
+	ctx, entry, _ := request(t, budget.Policy{Default: time.Minute})
+	defer entry.End(nil)
+	exits := func(context.Context, string) (string, error) { runtime.Goexit(); return "", nil }
+	start := time.Now()
+	if text, err := step.Run(ctx, step.Optional("a", exits, raw, step.Terms{}), "x"); text != "raw x" || err != nil || time.Since(start) > 30*time.Second {
+		t.Errorf("%q, %v after %v", text, err, time.Since(start))
+	}
 }
