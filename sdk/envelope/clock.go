@@ -75,7 +75,9 @@ func (c *Clock) Measure(ctx context.Context, name string, read func(context.Cont
 func (c *Clock) take(name string, at time.Time, offset, unsure time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.name != name || unsure <= c.unsureAt(at) {
+	// An answer that does not fit the one before means that a clock was set since.
+	set := (offset - c.offset).Abs() > unsure+c.unsureAt(at)
+	if c.name != name || set || unsure <= c.unsureAt(at) {
 		c.name, c.offset, c.unsure, c.at = name, offset, unsure, at
 	}
 }

@@ -25,6 +25,9 @@ type Delivery struct {
 	Headers propagation.TextMapCarrier
 	// Attributes are added to the entry span.
 	Attributes []attribute.KeyValue
+	// First says that the broker has never delivered this message before, so that an execution of its unit which still shows
+	// as running is another message's and may live: the delivery waits for its turn. Leave it false if the broker cannot tell.
+	First bool
 }
 
 // Action is what is to be done with a message.
@@ -136,14 +139,24 @@ func (c *Consumer) found(e record.Entry) {
 func (c *Consumer) Handle(ctx context.Context, d Delivery, work func(context.Context, *Run) error) Disposition {
 	e := d.Envelope
 	if err := e.Validate(); err != nil {
-		return Disposition{Action: Route, To: e.ExpiredTo, Outcome: budgetattr.OutcomeRejected, Err: err}
+		return routed(e.ExpiredTo, Disposition{Outcome: budgetattr.OutcomeRejected, Err: err})
 	}
+	held, err := GetUnit(ctx, c.store, e.CancellationID)
+	switch {
+	case err == nil:
+		if d.First && held.State == Running {
+			return Disposition{Action: Retry, After: turn}
+		}
+		e = held.Envelope.delivered(e)
+	case !errors.Is(err, record.ErrNotFound):
+		return Disposition{Action: Retry, After: time.Second, Err: err}
+	}
+	d.Envelope = e
 	now := c.clock.against(e.Clock)
-	refusal := c.checkTime(e, now)
 	run := &Run{consumer: c, envelope: e}
 	c.add(run)
 	defer c.remove(run)
-	u, refusal, err := c.begin(ctx, run, refusal, now)
+	u, refusal, err := c.begin(ctx, run, c.checkTime(e, now), now)
 	if err != nil {
 		return Disposition{Action: Retry, After: time.Second, Err: err}
 	}
@@ -158,16 +171,31 @@ func (c *Consumer) Handle(ctx context.Context, d Delivery, work func(context.Con
 	if refusal != "" {
 		entry.SetOutcome(refusal.outcome())
 		disposition := Disposition{Outcome: u.Outcome, Reason: refusal}
-		if u.Run > 0 && refusal != RefusedClosed {
-			disposition.Err = run.endChildren(context.WithoutCancel(ctx))
+		// Whoever closed the unit may have died before its children were told and its message was routed.
+		if why := Refusal(u.Reason); (why == RefusedExpired || why == RefusedClock) && u.Outcome == why.outcome() {
+			disposition.Reason = why
+			disposition = routed(e.ExpiredTo, disposition)
 		}
-		if e.ExpiredTo != "" && (refusal == RefusedExpired || refusal == RefusedClock) {
-			disposition.Action, disposition.To = Route, e.ExpiredTo
+		if u.Run > 0 {
+			if err := run.endChildren(context.WithoutCancel(ctx)); err != nil {
+				disposition.Action, disposition.After, disposition.Err = Retry, time.Second, err
+			}
 		}
 		entry.End(nil)
 		return disposition
 	}
 	return run.do(context.WithValue(ctx, runKey{}, run), d.Name, work)
+}
+
+// turn is how long a delivery waits that finds its unit running.
+const turn = 200 * time.Millisecond
+
+// routed makes a disposition send the message on, if there is a destination.
+func routed(to string, d Disposition) Disposition {
+	if to != "" {
+		d.Action, d.To = Route, to
+	}
+	return d
 }
 
 func (r Refusal) outcome() budgetattr.Outcome {

@@ -380,7 +380,7 @@ func TestWhatMakesNoSenseIsRefused(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	s := newSite(t, budget.Policy{})
-	if d := s.Handle(t.Context(), envelope.Delivery{}, nothing); d.Action != envelope.Route || !errors.Is(d.Err, envelope.ErrInvalid) {
+	if d := s.Handle(t.Context(), envelope.Delivery{}, nothing); d.Action != envelope.Ack || !errors.Is(d.Err, envelope.ErrInvalid) {
 		t.Errorf("%+v", d)
 	}
 }

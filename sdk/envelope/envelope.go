@@ -127,6 +127,13 @@ func New(ctx context.Context, clock *Clock, spec Spec) (Envelope, error) {
 		}
 	}
 	e.DeadlineAt = now.At.Add(left)
+	if run != nil && run.envelope.Clock != e.Clock && !e.ExpiresAt.IsZero() {
+		// Instants of another clock say nothing here; what they leave does.
+		e.ExpiresAt = now.At.Add(run.envelope.left(e.ExpiresAt, clock.against(run.envelope.Clock)))
+		if now.Reference != "" {
+			e.ExpiresAt = e.ExpiresAt.Add(-now.Unsure)
+		}
+	}
 	if run != nil && run.envelope.Clock == e.Clock {
 		e.DeadlineAt = earlier(e.DeadlineAt, run.envelope.DeadlineAt.Add(-reserve))
 	}
@@ -152,7 +159,8 @@ func earlier(a, b time.Time) time.Time {
 
 // Regrant returns a new unit for the work of an old one, with a new deadline that a person grants. It is no child: it is
 // linked to the old unit, starts from its counters of attempts, waiting and costs, and its records say who granted it and
-// why. Spec.Limit is the time granted. Close or cancel the old unit, or both may run.
+// why. Spec.Limit is the time granted, and Spec.Attempts, if given, replaces what the old unit had left. Give the envelope
+// of [Unit.Current], which counts what was done since it was sent. Close or cancel the old unit, or both may run.
 func Regrant(ctx context.Context, clock *Clock, old Envelope, by string, spec Spec) (Envelope, error) {
 	if by == "" || spec.Reason == "" || spec.Limit <= 0 {
 		return Envelope{}, fmt.Errorf("%w: a regrant of %s needs who grants it, a reason and a limit", ErrInvalid, old.WorkID)
@@ -164,6 +172,9 @@ func Regrant(ctx context.Context, clock *Clock, old Envelope, by string, spec Sp
 	}
 	e.CancellationID, e.ParentID = spec.ID, old.ParentID
 	e.Attempts, e.Waited, e.Costs = maps.Clone(old.Attempts), old.Waited, maps.Clone(old.Costs)
+	if spec.Attempts == 0 {
+		e.AttemptsLeft = old.AttemptsLeft
+	}
 	e.RegrantOf, e.GrantedBy, e.Regrants = old.CancellationID, by, old.Regrants+1
 	return e, e.Validate()
 }
@@ -171,6 +182,19 @@ func Regrant(ctx context.Context, clock *Clock, old Envelope, by string, spec Sp
 // Detach is [budget.Detach] that leaves the unit of ctx as well: what is made under it is no child, and does not end with it.
 func Detach(ctx context.Context, id string) context.Context {
 	return context.WithValue(budget.Detach(ctx, id), runKey{}, (*Run)(nil))
+}
+
+// delivered returns the envelope that governs a unit which is on record and whose message says m: whoever sends it again can
+// take from its time and add to nothing.
+func (e Envelope) delivered(m Envelope) Envelope {
+	if m.Clock != e.Clock {
+		return e
+	}
+	if m.QueuedAt.After(e.QueuedAt) {
+		e.QueuedAt = m.QueuedAt
+	}
+	e.DeadlineAt, e.ExpiresAt = earlier(e.DeadlineAt, m.DeadlineAt), earlier(e.ExpiresAt, m.ExpiresAt)
+	return e
 }
 
 // Validate reports the first thing that makes the envelope unbelievable.
@@ -196,13 +220,15 @@ func (e *Envelope) Validate() error {
 		return bad("queued_at is before created_at")
 	case e.MinUseful < 0 || e.Synthesis < 0 || e.Waited < 0:
 		return bad("a duration is negative")
-	case e.AttemptsLeft < -1:
+	case max(e.MinUseful, e.Synthesis, e.Waited) > century || e.DeadlineAt.Sub(e.CreatedAt) > century.Duration():
+		return bad("a duration is longer than a century")
+	case e.AttemptsLeft < -1 || e.AttemptsLeft > maxAttempts:
 		return bad("attempts_left is %d", e.AttemptsLeft)
 	case e.Regrants < 0 || (e.RegrantOf == "") != (e.GrantedBy == "") || (e.RegrantOf == "") != (e.Regrants == 0):
 		return bad("regrant_of, granted_by and regrants belong together")
 	}
 	for layer, n := range e.Attempts {
-		if n < 0 || layer == "" {
+		if n < 0 || n > maxAttempts || layer == "" {
 			return bad("attempts of layer %q are %d", layer, n)
 		}
 	}
@@ -214,13 +240,19 @@ func (e *Envelope) Validate() error {
 	return nil
 }
 
+// Beyond these nobody means what the envelope says, and sums could overflow.
+const (
+	century     = Seconds(100 * 365 * 24 * time.Hour)
+	maxAttempts = 1_000_000_000
+)
+
 // governing is the nearer of deadline and expiry.
 func (e *Envelope) governing() time.Time { return earlier(e.DeadlineAt, e.ExpiresAt) }
 
 // left is what remains to an instant of the envelope at a reading, without what the clocks may differ. It is never more than
 // there was when the work was queued.
 func (e *Envelope) left(to time.Time, now Reading) time.Duration {
-	return min(to.Sub(now.At), to.Sub(e.QueuedAt)) - now.Unsure
+	return max(min(to.Sub(now.At), to.Sub(e.QueuedAt)), -century.Duration()) - now.Unsure
 }
 
 // source says where the budget comes from.

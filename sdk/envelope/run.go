@@ -278,7 +278,8 @@ func (r *Run) finish(ctx context.Context, err error, stopped bool) Disposition {
 	}
 	if children {
 		if err := r.endChildren(store); err != nil {
-			return Disposition{Outcome: u.Outcome, Err: err}
+			// The next delivery finds the unit closed, and tells them.
+			return Disposition{Action: Retry, After: time.Second, Outcome: u.Outcome, Err: err}
 		}
 	}
 	return Disposition{Outcome: u.Outcome, Err: err}
@@ -289,8 +290,11 @@ func (r *Run) finish(ctx context.Context, err error, stopped bool) Disposition {
 func (r *Run) endChildren(ctx context.Context) error {
 	c := Cancellation{Cause: budgetattr.CauseSuperseded, By: r.ID()}
 	r.mu.Lock()
-	if r.stop != nil {
+	switch {
+	case r.stop != nil:
 		c = *r.stop
+	case r.unit.Cancelled != nil:
+		c = *r.unit.Cancelled
 	}
 	r.mu.Unlock()
 	units, err := Units(ctx, r.consumer.store, r.ID())

@@ -69,6 +69,16 @@ const maxLate = 16
 // ID returns the cancellation id of the unit.
 func (u *Unit) ID() string { return u.Envelope.CancellationID }
 
+// Current returns the unit's envelope with the attempts, waiting and costs of all its executions so far.
+func (u *Unit) Current() Envelope {
+	e := u.Envelope
+	if e.AttemptsLeft >= 0 {
+		e.AttemptsLeft = max(e.AttemptsLeft-u.made(), 0)
+	}
+	e.Attempts, e.Waited, e.Costs = maps.Clone(u.Attempts), u.Waited, maps.Clone(u.Costs)
+	return e
+}
+
 // Confirmed reports whether the unit is known not to run.
 func (u *Unit) Confirmed() bool {
 	return u.State == Queued || u.State == Closed && !u.StoppedAt.IsZero()

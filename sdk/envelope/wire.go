@@ -59,10 +59,18 @@ const maxSeconds = uint64(math.MaxInt64 / time.Second)
 
 // Parse reads an envelope from JSON and validates it. Fields it does not know are passed over.
 func Parse(b []byte) (Envelope, error) {
-	var e Envelope
-	if err := json.Unmarshal(b, &e); err != nil {
+	var read struct {
+		Envelope
+		AttemptsLeft *int `json:"attempts_left"`
+	}
+	if err := json.Unmarshal(b, &read); err != nil {
 		return Envelope{}, fmt.Errorf("%w: %v", ErrInvalid, err)
 	}
+	e := read.Envelope
+	if read.AttemptsLeft == nil {
+		return e, fmt.Errorf("%w: attempts_left is required, -1 for any number", ErrInvalid)
+	}
+	e.AttemptsLeft = *read.AttemptsLeft
 	e.utc()
 	return e, e.Validate()
 }
@@ -137,8 +145,17 @@ var (
 	numberFields = []string{"min_useful_s", "synthesis_reserve_s", "attempts_left", "waited_s", "regrants"}
 )
 
-// Extract reads an envelope from the headers of a message and validates it.
+// Extract reads an envelope from the headers of a message and validates it. A header that says several things is believed
+// in none.
 func Extract(c propagation.TextMapCarrier) (Envelope, error) {
+	if many, ok := c.(propagation.ValuesGetter); ok {
+		for _, name := range slices.Concat(textFields, numberFields, mapFields) {
+			values := many.Values(headerKey(name))
+			if len(values) > 1 && slices.ContainsFunc(values, func(v string) bool { return v != values[0] }) {
+				return Envelope{}, fmt.Errorf("%w: header %s is repeated", ErrInvalid, headerKey(name))
+			}
+		}
+	}
 	fields := map[string]json.RawMessage{}
 	for _, name := range textFields {
 		if v := c.Get(headerKey(name)); v != "" {
@@ -160,6 +177,9 @@ func Extract(c propagation.TextMapCarrier) (Envelope, error) {
 			k, n, ok := strings.Cut(pair, "=")
 			if !ok {
 				return Envelope{}, fmt.Errorf("%w: header %s: %q is no name=value", ErrInvalid, headerKey(name), pair)
+			}
+			if _, repeated := pairs[k]; repeated {
+				return Envelope{}, fmt.Errorf("%w: header %s: %q is repeated", ErrInvalid, headerKey(name), k)
 			}
 			pairs[k] = json.RawMessage(n)
 		}
