@@ -168,7 +168,7 @@ func TestNothingIsSentWithoutTimeToSendAndAsk(t *testing.T) {
 		if _, err := w.Do(ctx, "unit", "other", nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("a cancelled handler: %v", err)
 		}
-		if e, _ := store.Get(t.Context(), "k"); e.State != budgetattr.EffectPlanned || len(l.keys()) != 0 {
+		if e, _ := store.Get(t.Context(), "k"); e.State != budgetattr.EffectAbandoned || len(l.keys()) != 0 {
 			t.Errorf("%+v, booked %v", e, l.keys())
 		}
 		if _, err := store.Get(t.Context(), "other"); !errors.Is(err, effect.ErrNotFound) {

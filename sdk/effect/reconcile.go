@@ -81,34 +81,50 @@ func NewReconciler(store Store, policy budget.Policy, operations []Operation, op
 	return r, nil
 }
 
-// batch is how many effects one pass takes.
+// batch is how many effects a pass reads at a time.
 const batch = 500
 
 // Pass looks once at what is unsettled and has rested for a while: planned effects that nobody sends any more are sent,
 // or abandoned after their time; others are asked for.
 func (r *Reconciler) Pass(ctx context.Context, rested time.Duration) (Report, error) {
 	var report Report
-	open, err := r.store.Unsettled(ctx, stamp().Add(-rested), batch)
-	if err != nil {
-		return report, fmt.Errorf("unsettled effects: %w", err)
+	before, seen := stamp().Add(-rested), map[string]bool{}
+	// What nobody can settle stays the oldest for ever, and must not hide what is behind it.
+	for limit := batch; ; limit += batch {
+		open, err := r.store.Unsettled(ctx, before, limit)
+		if err != nil {
+			return report, fmt.Errorf("unsettled effects: %w", err)
+		}
+		took := len(seen)
+		for _, e := range open {
+			if seen[e.Key] {
+				continue
+			}
+			seen[e.Key] = true
+			if ctx.Err() != nil {
+				return report, context.Cause(ctx)
+			}
+			now, err := e, error(nil)
+			if w := r.writers[e.Operation]; w != nil {
+				now, err = r.one(ctx, w, e)
+			}
+			if fatal(err) {
+				return report, err
+			}
+			report.add(e, now)
+		}
+		if len(open) < limit || len(seen) == took {
+			return report, nil
+		}
 	}
-	for _, e := range open {
-		if ctx.Err() != nil {
-			return report, context.Cause(ctx)
-		}
-		w := r.writers[e.Operation]
-		if w == nil {
-			report.add(e, e)
-			continue
-		}
-		now, err := r.one(ctx, w, e)
-		if err != nil && !errors.Is(err, ErrUncertain) && !errors.Is(err, ErrAbandoned) && !errors.Is(err, ErrMoved) &&
-			!errors.Is(err, budget.ErrExhausted) {
-			return report, err
-		}
-		report.add(e, now)
+}
+
+// fatal reports whether an error says nothing of the effect it came with: the store is away.
+func fatal(err error) bool {
+	if _, refused := errors.AsType[*notDone](err); refused || err == nil {
+		return false
 	}
-	return report, nil
+	return !errors.Is(err, ErrUncertain) && !errors.Is(err, ErrAbandoned) && !errors.Is(err, ErrMoved) && !errors.Is(err, budget.ErrExhausted)
 }
 
 func (r *Report) add(before, now Effect) {
@@ -155,7 +171,7 @@ func (w *Writer) resume(ctx context.Context, e Effect) (Effect, error) {
 			return w.tell(ctx, e, err)
 		}
 	}
-	e, err = w.send(ctx, e)
+	e, _, err = w.send(ctx, e)
 	return w.tell(ctx, e, err)
 }
 

@@ -34,7 +34,7 @@ func (w *Writer) Operation() Operation { return w.op }
 // and to ask, and never under a context that has ended.
 //
 // The error is [ErrUncertain] if the write may have happened, and the request's outcome becomes uncertain unless it declares
-// another; [ErrAbandoned] if it did not happen; that of a refused hop if it was not tried.
+// another; [ErrAbandoned] if it did not happen; that of a refused hop if it was not tried, and then it is abandoned too.
 func (w *Writer) Do(ctx context.Context, unit, key string, payload []byte) (Effect, error) {
 	if key == "" || len(key) > maxKey {
 		return Effect{}, fmt.Errorf("effect: a key has 1 to %d bytes, not %d", maxKey, len(key))
@@ -59,7 +59,10 @@ func (w *Writer) Do(ctx context.Context, unit, key string, payload []byte) (Effe
 		case budgetattr.EffectAbandoned:
 			return e, fmt.Errorf("effect %s: %w: %s", key, ErrAbandoned, e.Reason)
 		case budgetattr.EffectPlanned:
-			e, err = w.send(ctx, e)
+			var refused bool
+			if e, refused, err = w.send(ctx, e); refused {
+				e = w.withdraw(ctx, e, err)
+			}
 		default:
 			e, err = w.settle(ctx, e)
 		}
@@ -85,14 +88,14 @@ func (w *Writer) tell(ctx context.Context, e Effect, err error) (Effect, error) 
 }
 
 // send marks the effect as sent, and sends it.
-func (w *Writer) send(ctx context.Context, e Effect) (Effect, error) {
+func (w *Writer) send(ctx context.Context, e Effect) (now Effect, refused bool, err error) {
 	opts := []budget.HopOption{budget.WithCap(w.op.limit()), budget.WithExpected(w.op.Expected, w.op.Variability), budget.WithReserve(w.op.Confirm)}
 	if w.op.Peer != "" {
 		opts = append(opts, budget.WithPeer(w.op.Peer))
 	}
 	sendCtx, hop, err := budget.StartHop(ctx, w.op.Name, opts...)
 	if err != nil {
-		return e, err
+		return e, true, err
 	}
 	took := w.op.limit()
 	if allowed, bounded := hop.Allowance(); bounded {
@@ -106,7 +109,7 @@ func (w *Writer) send(ctx context.Context, e Effect) (Effect, error) {
 	if e, err = w.store.Move(sendCtx, e); err != nil {
 		err = hop.Err(err)
 		hop.End(err)
-		return e, err
+		return e, false, err
 	}
 	// The bound holds in every mode, and from the mark on: who finds the mark later reckons with it.
 	callCtx := sendCtx
@@ -122,11 +125,29 @@ func (w *Writer) send(ctx context.Context, e Effect) (Effect, error) {
 		// This hop has done what it could. The one that asks tells the state.
 		hop.Effect(e.Key, budgetattr.EffectSent)
 		hop.End(err)
-		return w.settle(ctx, e)
+		e, err = w.settle(ctx, e)
+		return e, false, err
 	}
 	hop.Effect(e.Key, e.State)
 	hop.End(err)
-	return e, err
+	return e, false, err
+}
+
+// withdraw abandons an effect whose hop was refused: the caller is told that it was not tried, and goes another way, so that
+// no reconciler may make it later. Of a worker that shuts down the effect stays planned, for the next that has the unit.
+func (w *Writer) withdraw(ctx context.Context, e Effect, why error) Effect {
+	if cause, ended := budget.CauseOf(ctx); ended && cause == budgetattr.CauseShutdown {
+		return e
+	}
+	ctx, done := budget.Cleanup(ctx)
+	defer done()
+	e.State, e.Reason, e.ChangedAt = budgetattr.EffectAbandoned, "not sent: "+why.Error(), stamp()
+	if gone, err := w.store.Move(ctx, e); err == nil {
+		return gone
+	}
+	// It stays planned until its time is over.
+	e.State = budgetattr.EffectPlanned
+	return e
 }
 
 // record stores how a send ended.
