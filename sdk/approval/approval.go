@@ -63,6 +63,9 @@ const (
 // ErrRefused is found in every [*RefusedError].
 var ErrRefused = errors.New("approval refused")
 
+// ErrConflict says that an approval's ID stands for another unit or object.
+var ErrConflict = errors.New("approval id stands for another question")
+
 // RefusedError says why the approved effect must not be made.
 type RefusedError struct {
 	ID     string
@@ -89,7 +92,7 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 func key(id string) string { return "approval." + id }
 
 // Ask stores a question. Asking again under the same ID changes nothing and returns what is stored, so that an execution
-// that is repeated asks once.
+// that is repeated asks once. An ID is for one unit and object; for another the error is ErrConflict.
 func Ask(ctx context.Context, s record.Store, a Approval) (Approval, error) {
 	switch {
 	case a.Unit == "" || a.Object == "" || a.Version == "":
@@ -105,6 +108,9 @@ func Ask(ctx context.Context, s record.Store, a Approval) (Approval, error) {
 	}
 	a.AskedAt, a.ValidUntil = a.AskedAt.UTC().Round(0), a.ValidUntil.UTC().Round(0)
 	return record.Change(ctx, s, key(a.ID), func(old Approval, exists bool) (Approval, error) {
+		if exists && (old.Unit != a.Unit || old.Object != a.Object) {
+			return old, fmt.Errorf("approval %s: %w: %s of %s", a.ID, ErrConflict, old.Object, old.Unit)
+		}
 		if exists {
 			return old, nil
 		}
@@ -149,7 +155,8 @@ type Checks struct {
 }
 
 // Resume returns an approval that may be used now, or a [*RefusedError]. An approval that nobody has answered yet is
-// refused as Unanswered: pause again.
+// refused as Unanswered: pause again. Under the context of a unit of work, only its own approvals and those of the units
+// above it are of use: of another the error is ErrConflict.
 func Resume(ctx context.Context, s record.Store, id string, checks Checks) (Approval, error) {
 	if ctx.Err() != nil {
 		cause, _ := budget.CauseOf(ctx)
@@ -158,6 +165,9 @@ func Resume(ctx context.Context, s record.Store, id string, checks Checks) (Appr
 	a, err := Get(ctx, s, id)
 	if err != nil {
 		return a, fmt.Errorf("approval %s: %w", id, err)
+	}
+	if run := envelope.FromContext(ctx); run != nil && !record.Below(run.ID(), a.Unit) {
+		return a, fmt.Errorf("approval %s: %w: %s of %s", id, ErrConflict, a.Object, a.Unit)
 	}
 	refuse := func(r Reason, err error) (Approval, error) { return a, &RefusedError{ID: id, Reason: r, Err: err} }
 	now := time.Now()
