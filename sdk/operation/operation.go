@@ -27,16 +27,20 @@ type Runner struct {
 	store    record.Store
 	clock    *envelope.Clock
 	running  sync.WaitGroup
+
+	mu   sync.Mutex
+	here map[string]envelope.Envelope
 }
 
 // NewRunner returns a runner. The consumer must keep its units in the store.
 func NewRunner(consumer *envelope.Consumer, store record.Store, clock *envelope.Clock) *Runner {
-	return &Runner{consumer: consumer, store: store, clock: clock}
+	return &Runner{consumer: consumer, store: store, clock: clock, here: map[string]envelope.Envelope{}}
 }
 
 // Start begins an operation and returns when its id is durable; the work goes on when ctx has ended. Spec.ID is the id;
-// starting it twice is an error that wraps [envelope.ErrClosed] once it is over. Spec.Limit is the operation's own budget
-// and required.
+// starting it again while it runs here changes nothing and returns the envelope it has, and is an error that wraps
+// [envelope.ErrClosed] once it is over. Work that ends with [envelope.Again] is run again here. Spec.Limit is the
+// operation's own budget and required.
 func (r *Runner) Start(ctx context.Context, name string, spec envelope.Spec, work func(context.Context, *envelope.Run) error) (envelope.Envelope, error) {
 	if spec.Limit <= 0 {
 		return envelope.Envelope{}, fmt.Errorf("operation %s: a limit of its own is required", spec.ID)
@@ -49,12 +53,33 @@ func (r *Runner) Start(ctx context.Context, name string, spec envelope.Spec, wor
 	if err := envelope.Register(ctx, r.store, e); err != nil {
 		return e, fmt.Errorf("operation: %w", err)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if running, ok := r.here[spec.ID]; ok {
+		return running, nil
+	}
+	r.here[spec.ID] = e
 	r.running.Go(func() {
-		r.consumer.Handle(detached, envelope.Delivery{
+		r.run(detached, envelope.Delivery{
 			Envelope: e, Name: name, Attributes: []attribute.KeyValue{attribute.String(budgetattr.DetachedIDKey, e.CancellationID)},
 		}, work)
+		r.mu.Lock()
+		delete(r.here, spec.ID)
+		r.mu.Unlock()
 	})
 	return e, nil
+}
+
+// run is the broker of an operation in this process. It gives up where the operation counts as lost.
+func (r *Runner) run(ctx context.Context, d envelope.Delivery, work func(context.Context, *envelope.Run) error) {
+	limit := d.Envelope.DeadlineAt.Sub(d.Envelope.CreatedAt) + lostAfter
+	for began := time.Now(); ; {
+		said := r.consumer.Handle(ctx, d, work)
+		if said.Action != envelope.Retry || time.Since(began)+said.After > limit {
+			return
+		}
+		time.Sleep(max(said.After, time.Millisecond))
+	}
 }
 
 // Wait returns when no operation runs any more. Cancel them first to make that soon.
