@@ -58,7 +58,7 @@ func (p *Publisher) send(ctx context.Context, subject string, e envelope.Envelop
 		e.QueuedAt = now.At
 	}
 	msg := &nats.Msg{Subject: subject, Data: payload, Header: nats.Header{}}
-	headers := carrier(msg.Header)
+	headers := propagation.HeaderCarrier(http.Header(msg.Header))
 	if err := e.Inject(headers); err != nil {
 		return err
 	}
@@ -71,7 +71,13 @@ func (p *Publisher) send(ctx context.Context, subject string, e envelope.Envelop
 	return nil
 }
 
-// carrier reads and writes the headers of a message.
+// carrier reads the headers of a message, by whatever case its writer gave their names.
 func carrier(h nats.Header) propagation.HeaderCarrier {
-	return propagation.HeaderCarrier(http.Header(h))
+	read := make(http.Header, len(h))
+	for name, values := range h {
+		for _, v := range values {
+			read.Add(name, v)
+		}
+	}
+	return propagation.HeaderCarrier(read)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/laxity-dev/laxity/sdk/budget"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
@@ -43,10 +44,12 @@ type Worker struct {
 // worker; Run returns when all of it has stopped.
 func (w *Worker) Run(ctx context.Context) error {
 	slots := max(w.Concurrency, 1)
-	messages, err := w.Messages.Messages(jetstream.PullMaxMessages(slots))
+	// One at a time, when a slot is free: what lies here unseen would be delivered to another, and run twice.
+	messages, err := w.Messages.Messages(jetstream.PullMaxMessages(1))
 	if err != nil {
 		return fmt.Errorf("worker %s: %w", w.Name, err)
 	}
+	defer messages.Stop()
 	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	over := context.AfterFunc(ctx, func() {
@@ -82,8 +85,17 @@ func (w *Worker) Run(ctx context.Context) error {
 
 // one runs a delivery and tells the broker what became of it.
 func (w *Worker) one(ctx context.Context, msg jetstream.Msg) {
-	d, err := w.handle(ctx, msg)
-	if err == nil {
+	var d envelope.Disposition
+	headers := carrier(msg.Headers())
+	e, err := envelope.Extract(headers)
+	switch {
+	case ctx.Err() != nil:
+		d, err = envelope.Disposition{Action: envelope.Retry}, msg.Nak()
+	case err != nil:
+		d = envelope.Disposition{Action: envelope.Ack, Outcome: budgetattr.OutcomeRejected, Err: err}
+		err = msg.TermWithReason("invalid envelope")
+	default:
+		d = w.handle(ctx, msg, headers, e)
 		err = w.settle(context.WithoutCancel(ctx), msg, d)
 	}
 	if w.Each != nil {
@@ -91,15 +103,7 @@ func (w *Worker) one(ctx context.Context, msg jetstream.Msg) {
 	}
 }
 
-func (w *Worker) handle(ctx context.Context, msg jetstream.Msg) (envelope.Disposition, error) {
-	if ctx.Err() != nil {
-		return envelope.Disposition{Action: envelope.Retry}, msg.Nak()
-	}
-	headers := carrier(msg.Headers())
-	e, err := envelope.Extract(headers)
-	if err != nil {
-		return envelope.Disposition{Action: envelope.Ack, Outcome: budgetattr.OutcomeRejected, Err: err}, msg.TermWithReason("invalid envelope")
-	}
+func (w *Worker) handle(ctx context.Context, msg jetstream.Msg, headers propagation.HeaderCarrier, e envelope.Envelope) envelope.Disposition {
 	// While this worker lives, the broker gives the message to nobody else.
 	beat := time.NewTicker(w.beat())
 	done := make(chan struct{})
@@ -120,11 +124,13 @@ func (w *Worker) handle(ctx context.Context, msg jetstream.Msg) (envelope.Dispos
 		beating.Wait()
 	}()
 	kv := []attribute.KeyValue{attribute.String("messaging.system", "nats"), attribute.String("messaging.destination.name", msg.Subject())}
+	first := false
 	if meta, err := msg.Metadata(); err == nil {
+		first = meta.NumDelivered == 1
 		kv = append(kv, attribute.Int64("messaging.nats.deliveries", int64(meta.NumDelivered)))
 	}
-	return w.Units.Handle(ctx, envelope.Delivery{Envelope: e, Name: w.Name, Headers: headers, Attributes: kv},
-		func(ctx context.Context, r *envelope.Run) error { return w.Work(ctx, r, msg.Data()) }), nil
+	return w.Units.Handle(ctx, envelope.Delivery{Envelope: e, Name: w.Name, Headers: headers, Attributes: kv, First: first},
+		func(ctx context.Context, r *envelope.Run) error { return w.Work(ctx, r, msg.Data()) })
 }
 
 func (w *Worker) beat() time.Duration {
@@ -144,6 +150,9 @@ func (w *Worker) settle(ctx context.Context, msg jetstream.Msg, d envelope.Dispo
 	case envelope.Retry:
 		return msg.NakWithDelay(max(d.After, time.Millisecond))
 	case envelope.Route:
+		if msg.Headers().Get(HeaderRefusal) != "" {
+			break // it is where it was routed to
+		}
 		routed := &nats.Msg{Subject: d.To, Data: msg.Data(), Header: nats.Header{}}
 		for k, v := range msg.Headers() {
 			if k != nats.MsgIdHdr {
