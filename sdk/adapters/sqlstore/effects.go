@@ -123,13 +123,15 @@ func (s *effects) AddEvidence(ctx context.Context, key string, ev effect.Evidenc
 	if _, err := s.Get(ctx, key); err != nil {
 		return err
 	}
-	var err error
-	for range 5 { // two that add at once collide on the number
-		if _, err = s.db.ExecContext(ctx, addEvidenceSQL, key, micros(ev.At), ev.Result, ev.Text, key); err == nil {
-			return nil
+	for { // of those that add at once one gets the number
+		res, err := s.db.ExecContext(ctx, addEvidenceSQL, key, micros(ev.At), ev.Result, ev.Text, key)
+		if err != nil {
+			return fmt.Errorf("evidence: %w", err)
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 1 {
+			return err
 		}
 	}
-	return fmt.Errorf("evidence: %w", err)
 }
 
 // Evidence implements [effect.Store].

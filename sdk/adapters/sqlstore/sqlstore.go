@@ -76,10 +76,13 @@ func (s *Store) Migrate(ctx context.Context) error {
 		// The lock ends with the transaction.
 		begin = "BEGIN; SELECT pg_advisory_xact_lock(7235426)"
 	}
-	for _, statement := range []string{begin, table} {
-		if _, err := conn.ExecContext(ctx, statement); err != nil {
-			return fmt.Errorf("migrate: %w", err)
-		}
+	if _, err = conn.ExecContext(ctx, begin); err == nil {
+		_, err = conn.ExecContext(ctx, table)
+	}
+	if err != nil {
+		// It may be open all the same, and the connection goes back to its pool.
+		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+		return fmt.Errorf("migrate: %w", err)
 	}
 	err = s.migrate(ctx, conn, ups)
 	end := "COMMIT"

@@ -174,6 +174,19 @@ func testEvidence(t *testing.T, s effect.Store) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("kept %+v, %v", got, err)
 	}
+	many := plan(t, s, "evidence/many")
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			if err := s.AddEvidence(t.Context(), many.Key, want[0]); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if got, err := s.Evidence(t.Context(), many.Key); err != nil || len(got) != 16 {
+		t.Errorf("kept %d of 16 that came at once, %v", len(got), err)
+	}
 	if err := s.AddEvidence(t.Context(), "contract/none", want[0]); err == nil {
 		t.Error("evidence of nothing")
 	}
