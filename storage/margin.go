@@ -25,8 +25,8 @@ type MarginQuestion struct {
 	Keys           []uint64
 	Limit, Skip    int
 
-	// cover, if not nil, says that and where rollups answer.
-	cover *cover
+	// cover and whole, if not nil, say that and where rollups answer: per bucket, and for the window as one.
+	cover, whole *cover
 }
 
 // Approximate reports whether percentiles come from the buckets of rollups: at most 2.2 % off. Counts are exact always.
@@ -41,7 +41,7 @@ const exactHops = 1_000_000
 // PlanMargins decides where a question about routes is answered from, for answers with buckets of a width: from hops where they
 // are few and all there, else from rollups and, where something arrived after their watermark, hops.
 func (db *DB) PlanMargins(ctx context.Context, q MarginQuestion, width time.Duration) (MarginQuestion, error) {
-	q.cover = nil
+	q.cover, q.whole = nil, nil
 	state, ok, err := db.rollupState(ctx, q.Window)
 	if err != nil || !ok {
 		return q, err
@@ -52,8 +52,8 @@ func (db *DB) PlanMargins(ctx context.Context, q MarginQuestion, width time.Dura
 		return q, question("cover of margins", err)
 	}
 	if hops > db.exact || entries < rolled {
-		c := state.plan(q.Window, width)
-		q.cover = &c
+		buckets, whole := state.plan(q.Window, width), state.plan(q.Window, 24*time.Hour)
+		q.cover, q.whole = &buckets, &whole
 	}
 	return q, nil
 }
@@ -67,9 +67,9 @@ type rolledMargin struct {
 	at int64
 }
 
-// rolledMargins answers from the cover, per bucket of a width or, with 0, per route.
-func (db *DB) rolledMargins(ctx context.Context, q MarginQuestion, width time.Duration, limit, skip int) ([]rolledMargin, error) {
-	parameters := q.cover.parameters()
+// rolledMargins answers from a cover, per bucket of a width or, with 0, per route.
+func (db *DB) rolledMargins(ctx context.Context, q MarginQuestion, from *cover, width time.Duration, limit, skip int) ([]rolledMargin, error) {
+	parameters := from.parameters()
 	for name, value := range q.parameters() {
 		if _, planned := parameters[name]; !planned {
 			parameters[name] = value
@@ -131,7 +131,7 @@ var marginSQL string
 func (db *DB) Margins(ctx context.Context, q MarginQuestion) ([]RouteMargins, error) {
 	var answer []RouteMargins
 	if q.cover != nil {
-		rolled, err := db.rolledMargins(ctx, q, 0, q.Limit, q.Skip)
+		rolled, err := db.rolledMargins(ctx, q, q.whole, 0, q.Limit, q.Skip)
 		for _, r := range rolled {
 			answer = append(answer, r.RouteMargins)
 		}
@@ -175,7 +175,7 @@ const maxBuckets = 62_000
 func (db *DB) MarginBuckets(ctx context.Context, q MarginQuestion, width time.Duration) ([]MarginBucket, error) {
 	var answer []MarginBucket
 	if q.cover != nil {
-		rolled, err := db.rolledMargins(ctx, q, width, maxBuckets, 0)
+		rolled, err := db.rolledMargins(ctx, q, q.cover, width, maxBuckets, 0)
 		for _, r := range rolled {
 			answer = append(answer, MarginBucket{Key: r.Key, At: time.Unix(0, r.at).UTC(), Margins: r.Margins})
 		}

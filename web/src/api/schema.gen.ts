@@ -631,6 +631,7 @@ export interface components {
                 level_s: number | null;
                 crosses_zero: components["schemas"]["Interval"];
                 missed_crosses: components["schemas"]["Interval"];
+                /** @description not computed yet, always empty */
                 grown_stages: {
                     stage: string;
                     s_per_day: number;
