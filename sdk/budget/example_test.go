@@ -82,11 +82,11 @@ func ExampleExpire() {
 
 // Work that can wrap up is told before the hard stop.
 func ExampleSoft() {
-	edge := budget.NewEdge(budget.Policy{Default: 60 * time.Millisecond})
+	edge := budget.NewEdge(budget.Policy{Default: 5 * time.Second})
 	ctx, entry, _ := edge.Start(context.Background(), budget.Arrival{Name: "request"})
 	defer entry.End(nil)
 
-	soft, cancel := budget.Soft(ctx, 40*time.Millisecond)
+	soft, cancel := budget.Soft(ctx, 4900*time.Millisecond)
 	defer cancel()
 	<-soft.Done()
 	fmt.Println("wrap up now; hard stop has come:", ctx.Err() != nil)

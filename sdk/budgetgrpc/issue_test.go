@@ -65,3 +65,29 @@ func TestMetadataNeverMakesABudgetLarger(t *testing.T) {
 		}
 	}
 }
+
+// grpc-go 2886: a client that waits for ever sees an end when the budget that it asked for is over, unary or streaming.
+func TestClientThatNeverCancelsSeesTheEnd(t *testing.T) {
+	r := newRecorder()
+	h := start(t, r, budget.Policy{}, service{
+		check: func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) },
+		watch: func(ss grpc_health_v1.Health_WatchServer) error {
+			<-ss.Context().Done()
+			return context.Cause(ss.Context())
+		},
+	})
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "x-request-timeout-ms", "50")
+	if _, err := h.Check(ctx, &grpc_health_v1.HealthCheckRequest{}); status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("unary: %v", err)
+	}
+	s, err := h.Watch(ctx, &grpc_health_v1.HealthCheckRequest{})
+	if err == nil {
+		_, err = s.Recv()
+	}
+	if status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("stream: %v", err)
+	}
+	if a := r.of(t, watch, "server"); a[budgetattr.CancelCauseKey] != "upstream_deadline" {
+		t.Errorf("server %v", a)
+	}
+}
