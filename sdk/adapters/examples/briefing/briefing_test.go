@@ -60,7 +60,7 @@ func TestABriefingUnderSixMinutes(t *testing.T) {
 		return s
 	}
 	eventually(t, "it waits for the editor", func() bool { return status().WaitsFor == "briefing-7.publish" })
-	server.Restart(t) // nothing of the pause is in anybody's memory
+	server.Restart(t)          // nothing of the pause is in anybody's memory
 	time.Sleep(3 * minute / 2) // the editor reads
 	if err := desk.Answer(t.Context(), e, "the visit", approval.Answer{Approved: true, By: "editor", Version: "v1"}); err != nil {
 		t.Fatal(err)
