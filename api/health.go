@@ -96,8 +96,29 @@ func (s *Server) diagnose(ctx context.Context) healthAnswer {
 	add(schema)
 	if ok {
 		add(s.dataCheck(ctx, &answer))
+		add(s.workerCheck(ctx))
 	}
 	return answer
+}
+
+// workerLag is from when a worker that is behind is a warning.
+const workerLag = 15 * time.Minute
+
+func (s *Server) workerCheck(ctx context.Context) healthCheck {
+	const advice = "run one laxity worker for this database, or everything with laxity up; its log says what fails"
+	progress, err := s.config.Store.Progress(ctx)
+	if err != nil {
+		s.config.Logger.Warn("worker check failed", "error", err)
+		return healthCheck{"worker", checkWarn, "the progress of the worker cannot be read", "see the log of the API"}
+	}
+	judged, ok := progress[storage.StepVerdicts]
+	if !ok {
+		return healthCheck{"worker", checkOK, "no worker has judged a trace yet; reports of findings are empty", advice}
+	}
+	if lag := s.config.Now().Sub(judged); lag > workerLag {
+		return healthCheck{"worker", checkWarn, fmt.Sprintf("the worker is %d minutes behind", int(lag.Minutes())), advice}
+	}
+	return healthCheck{Name: "worker", Status: checkOK, Text: "judges what arrives"}
 }
 
 func clockCheck(offset, took time.Duration) healthCheck {

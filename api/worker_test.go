@@ -9,6 +9,7 @@ import (
 
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
+	"github.com/laxity-dev/laxity/storage"
 	"github.com/laxity-dev/laxity/storage/storagetest"
 )
 
@@ -83,6 +84,29 @@ func TestSearchByRuleUsesVerdicts(t *testing.T) {
 		_, body := get(t, server, "/api/v1/traces?"+query)
 		if found := strings.Contains(string(body), lateTrace); found == (query == "rule=local_spend") {
 			t.Errorf("%s: %s", query, body)
+		}
+	}
+}
+
+// A worker that is behind shows in the health of the installation.
+func TestHealthKnowsTheWorker(t *testing.T) {
+	store := storagetest.Open(t)
+	server := newServer(t, store, nil)
+	for _, c := range []struct {
+		judged time.Time
+		want   string
+	}{
+		{time.Time{}, "no worker has judged a trace yet"},
+		{now.Add(-time.Hour), "the worker is 60 minutes behind"},
+		{now.Add(-time.Minute), "judges what arrives"},
+	} {
+		if !c.judged.IsZero() {
+			if err := store.SetProgress(t.Context(), storage.StepVerdicts, c.judged); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, body := get(t, server, "/api/v1/health"); !strings.Contains(string(body), c.want) {
+			t.Errorf("want %q: %s", c.want, body)
 		}
 	}
 }
