@@ -111,7 +111,18 @@ func ceil(at time.Time, length time.Duration) time.Time {
 }
 
 func (c cover) parameters() map[string]any {
+	dirty := Window{c.From, c.From}
+	if n := len(c.dirtyMinutes); n > 0 {
+		dirty = Window{c.dirtyMinutes[0], c.dirtyMinutes[n-1].Add(time.Minute)}
+		if dirty.From.Before(c.From) {
+			dirty.From = c.From
+		}
+		if dirty.To.After(c.To) {
+			dirty.To = c.To
+		}
+	}
 	return map[string]any{
+		"dirty_0": dirty.From.UnixNano(), "dirty_1": dirty.To.UnixNano(),
 		"from": c.From.UnixNano(), "to": c.To.UnixNano(),
 		"minute_0": c.minutes.From.UnixNano(), "minute_1": c.minutes.To.UnixNano(),
 		"hour_0": c.hours.From.UnixNano(), "hour_1": c.hours.To.UnixNano(),

@@ -6,6 +6,7 @@
 -- day_0, day_1               of that, what is taken from days
 -- dirty_minutes, _hours,     starts of buckets that are read from what they are made of instead
 --   _days
+-- dirty_0, dirty_1           enclose the dirty minutes within the window
 -- bucket                     width in nanoseconds, or 0
 -- service, route             exact; '' means any
 -- keys                       cityHash64(service, route) of the routes wanted; empty means all
@@ -87,10 +88,10 @@ FROM
                 h.answered AND isNotNull(margin_ns) AND ifNull(budget_received_ns, 0) > 0) AS used,
             sumMapIf(map(slot(ifNull(budget_received_ns, 0)), toUInt64(1)), isNotNull(budget_received_ns)) AS budget
         FROM hops AS h FINAL
-        WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
-            AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC')
-            AND (ts < fromUnixTimestamp64Nano({minute_0:Int64}, 'UTC') OR ts >= fromUnixTimestamp64Nano({minute_1:Int64}, 'UTC')
-                OR toUnixTimestamp64Nano(ts) - toUnixTimestamp64Nano(ts) % 60000000000 IN {dirty_minutes:Array(Int64)})
+        WHERE ((ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC') AND ts < fromUnixTimestamp64Nano({minute_0:Int64}, 'UTC'))
+                OR (ts >= fromUnixTimestamp64Nano({minute_1:Int64}, 'UTC') AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC'))
+                OR (ts >= fromUnixTimestamp64Nano({dirty_0:Int64}, 'UTC') AND ts < fromUnixTimestamp64Nano({dirty_1:Int64}, 'UTC')
+                    AND toUnixTimestamp64Nano(ts) - toUnixTimestamp64Nano(ts) % 60000000000 IN {dirty_minutes:Array(Int64)}))
             AND entry
             AND ({service:String} = '' OR service = {service:String})
             AND ({route:String} = '' OR route = {route:String})
