@@ -34,6 +34,8 @@ const (
 type part struct {
 	name string
 	args []string
+	// env is what the part is told beside this process's environment: secrets, which arguments would show to everyone.
+	env []string
 	// ready asks once whether the part serves.
 	ready func(context.Context) error
 
@@ -115,7 +117,7 @@ func (p *part) once(ctx context.Context, log *slog.Logger, out io.Writer) error 
 		return fmt.Errorf("own binary: %w", err)
 	}
 	cmd := exec.CommandContext(ctx, binary, p.args...)
-	cmd.Env = append(os.Environ(), supervisedVariable+"=1")
+	cmd.Env = append(append(os.Environ(), p.env...), supervisedVariable+"=1")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = grace
 	// A signal typed at the terminal goes to this process alone, which ends the parts in their order.

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -27,6 +28,8 @@ type upConfig struct {
 	data      string
 	engine    string // address of the embedded engine
 	api       apiFlags
+	user      string // of the embedded engine
+	password  string
 	dsn       string // another ClickHouse, "" for the embedded engine
 	settings  string // settings file, "" for the default one
 	raw       bool
@@ -60,6 +63,8 @@ Interrupt to stop. Rows and queues stay in the data directory.`,
 	f.StringVar(&config.data, "data", defaultData, "directory of rows and queues")
 	config.api.add(f)
 	f.StringVar(&config.engine, "engine-listen", "127.0.0.1:8123", "address of the embedded engine")
+	f.StringVar(&config.user, "user", "", "user that requests to the embedded engine must carry")
+	f.StringVar(&config.password, "password", "", "password of that user; better in LAXITY_PASSWORD than on the command line")
 	f.StringVar(&config.dsn, "clickhouse", "", "DSN of a ClickHouse to use instead of the embedded engine")
 	f.BoolVar(&config.raw, "raw-spans", true, "write raw spans to otel_traces")
 	f.BoolVar(&config.demo, "demo", false, "run the sample services too, after two weeks of sample history")
@@ -74,14 +79,17 @@ Interrupt to stop. Rows and queues stay in the data directory.`,
 func (c *upConfig) resolve(ctx context.Context) error {
 	embedded := c.dsn == ""
 	if embedded {
-		c.dsn = "http://" + c.engine + "/laxity"
+		c.dsn = c.engineDSN()
 	}
 	c.collector.DSN, c.collector.Queue, c.collector.NoRawSpans = c.dsn, filepath.Join(c.data, "queue"), !c.raw
 	open := c.collector.TokenFile != "" || c.collector.Insecure
 	err := errors.Join(c.collector.Validate(), collector.CheckListen("listen", c.api.listen, open),
 		collector.CheckListen("worker-metrics-listen", c.worker, false), c.retention.Validate())
 	if embedded {
-		err = errors.Join(err, collector.CheckListen("engine-listen", c.engine, false))
+		err = errors.Join(err, collector.CheckListen("engine-listen", c.engine, c.password != ""))
+		if (c.user == "") != (c.password == "") {
+			err = errors.Join(err, errors.New("--user and --password go together"))
+		}
 	}
 	if err != nil {
 		return &usageError{err}
@@ -96,11 +104,23 @@ func (c *upConfig) resolve(ctx context.Context) error {
 		return err
 	}
 	if embedded {
-		c.dsn = "http://" + c.engine + "/laxity"
+		c.dsn = c.engineDSN()
 		c.collector.DSN = c.dsn
 	}
 	return nil
 }
+
+// engineDSN is how the other parts reach the embedded engine.
+func (c *upConfig) engineDSN() string {
+	dsn := url.URL{Scheme: "http", Host: c.engine, Path: "/laxity"}
+	if c.user != "" {
+		dsn.User = url.UserPassword(c.user, c.password)
+	}
+	return dsn.String()
+}
+
+// storeEnv tells a part where to store, out of sight of who lists processes: a DSN may hold a password.
+func (c *upConfig) storeEnv() []string { return []string{envPrefix + "CLICKHOUSE=" + c.dsn} }
 
 // leave is how long the parts of a run that was killed may take to leave ports and data directory.
 const leave = 5 * time.Second
@@ -222,6 +242,7 @@ func (c *upConfig) enginePart() *part {
 	return &part{
 		name:  "engine",
 		args:  []string{"engine", "--data", filepath.Join(c.data, "clickhouse"), "--listen", c.engine},
+		env:   []string{envPrefix + "USER=" + c.user, envPrefix + "PASSWORD=" + c.password},
 		ready: func(ctx context.Context) error { return ping(ctx, "http://"+c.engine+"/ping") },
 	}
 }
@@ -229,7 +250,7 @@ func (c *upConfig) enginePart() *part {
 func (c *upConfig) collectorPart() *part {
 	k := c.collector
 	args := []string{
-		"collector", "--clickhouse", c.dsn, "--data", c.data, "--raw-spans=" + strconv.FormatBool(c.raw),
+		"collector", "--data", c.data, "--raw-spans=" + strconv.FormatBool(c.raw),
 		"--otlp-grpc", k.GRPC, "--otlp-http", k.HTTP, "--metrics-listen", k.Metrics, "--token-file", k.TokenFile,
 		"--insecure=" + strconv.FormatBool(k.Insecure), "--fsync=" + strconv.FormatBool(k.Fsync),
 		"--memory-limit", strconv.Itoa(k.MemoryMiB), "--log-level", k.LogLevel,
@@ -240,6 +261,7 @@ func (c *upConfig) collectorPart() *part {
 	return &part{
 		name: "collector",
 		args: args,
+		env:  c.storeEnv(),
 		ready: func(ctx context.Context) error {
 			return errors.Join(dial(ctx, k.GRPC), dial(ctx, k.HTTP))
 		},
@@ -249,8 +271,9 @@ func (c *upConfig) collectorPart() *part {
 func (c *upConfig) workerPart() *part {
 	return &part{
 		name: "worker",
-		args: []string{"worker", "--clickhouse", c.dsn, "--worker-metrics-listen", c.worker,
-			"--keep-hops", c.retention.Hops.String(), "--keep-minutes", c.retention.Minutes.String()},
+		args: []string{"worker", "--worker-metrics-listen", c.worker, "--keep-hops", c.retention.Hops.String(),
+			"--keep-minutes", c.retention.Minutes.String()},
+		env:   c.storeEnv(),
 		ready: func(ctx context.Context) error { return dial(ctx, c.worker) },
 	}
 }
@@ -258,7 +281,7 @@ func (c *upConfig) workerPart() *part {
 func (c *upConfig) apiPart() *part {
 	k := c.collector
 	args := []string{
-		"api", "--clickhouse", c.dsn, "--listen", c.api.listen, "--token-file", k.TokenFile, "--insecure=" + strconv.FormatBool(k.Insecure),
+		"api", "--listen", c.api.listen, "--token-file", k.TokenFile, "--insecure=" + strconv.FormatBool(k.Insecure),
 		"--otlp-grpc", k.GRPC, "--otlp-http", k.HTTP,
 	}
 	for _, host := range c.api.allowHosts {
@@ -267,6 +290,7 @@ func (c *upConfig) apiPart() *part {
 	return &part{
 		name:  "api",
 		args:  args,
+		env:   c.storeEnv(),
 		ready: func(ctx context.Context) error { return dial(ctx, c.api.listen) },
 	}
 }
@@ -280,8 +304,8 @@ func (c *upConfig) demoPart() *part {
 	}
 }
 
-func ping(ctx context.Context, url string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+func ping(ctx context.Context, target string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
 		return err
 	}
@@ -291,7 +315,7 @@ func ping(ctx context.Context, url string) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, response.Status)
+		return fmt.Errorf("%s answers %s", target, response.Status)
 	}
 	return nil
 }
