@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -176,12 +177,14 @@ type responseBody struct {
 	io.ReadCloser
 	call   *call
 	failed error // what the status says
+	// closed: by its reader, perhaps beside a Read, which then fails without anything having gone wrong.
+	closed atomic.Bool
 }
 
 func (b *responseBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	switch {
-	case err == io.EOF:
+	case err == io.EOF || err != nil && b.closed.Load():
 		b.call.finish(b.failed)
 	case err != nil:
 		err = b.call.err(err)
@@ -191,6 +194,7 @@ func (b *responseBody) Read(p []byte) (int, error) {
 }
 
 func (b *responseBody) Close() error {
+	b.closed.Store(true)
 	err := b.ReadCloser.Close()
 	b.call.finish(b.failed)
 	return err
