@@ -10,14 +10,14 @@ import (
 
 	"google.golang.org/grpc/metadata"
 
-	"github.com/laxity-dev/laxity/cmd/laxity/collector"
 	"github.com/laxity-dev/laxity/engine/enginetest"
+	"github.com/laxity-dev/laxity/internal/listen"
 )
 
 // free returns an address that nobody listens on.
 func free(t *testing.T) string {
 	t.Helper()
-	address, err := collector.FreePort("otlp-grpc", "127.0.0.1:0")
+	address, err := listen.FreePort("otlp-grpc", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,11 +45,23 @@ type process struct {
 	err error
 }
 
+// anyPorts keep a part that a test starts off the default ports, where another test or installation may listen.
+var anyPorts = func() []string {
+	var env []string
+	for _, flag := range []string{"LISTEN", "OTLP_GRPC", "OTLP_HTTP", "ENGINE_LISTEN", "METRICS_LISTEN", "WORKER_METRICS_LISTEN", "EDGE_LISTEN"} {
+		env = append(env, envPrefix+flag+"=127.0.0.1:0")
+	}
+	return env
+}()
+
 // launch runs a command line until the test ends.
 func launch(t *testing.T, args ...string) *process {
 	t.Helper()
 	p := &process{cmd: exec.Command(os.Args[0], args...), done: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), mainVariable+"=1")
+	if slices.Contains([]string{"up", "collector", "worker", "api"}, args[0]) {
+		p.cmd.Env = append(p.cmd.Env, anyPorts...)
+	}
 	p.cmd.Dir = t.TempDir()
 	reader, writer, err := os.Pipe()
 	if err != nil {

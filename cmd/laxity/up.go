@@ -20,6 +20,7 @@ import (
 
 	"github.com/laxity-dev/laxity/cmd/laxity/collector"
 	"github.com/laxity-dev/laxity/engine"
+	"github.com/laxity-dev/laxity/internal/listen"
 	"github.com/laxity-dev/laxity/migrations"
 )
 
@@ -154,16 +155,9 @@ func (c upConfig) vacant() (upConfig, error) {
 	if c.demo {
 		addresses["edge-listen"] = &c.edge
 	}
-	var errs []error
-	for _, flag := range slices.Sorted(maps.Keys(addresses)) {
-		var err error
-		if *addresses[flag], err = collector.FreePort(flag, *addresses[flag]); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	var err error
-	c.collector, err = c.collector.Resolve()
-	return c, errors.Join(append(errs, err)...)
+	maps.Copy(addresses, c.collector.Addresses())
+	err := listen.FreePorts(addresses)
+	return c, err
 }
 
 // up starts the parts in their order and, when the context ends, stops them from the last to the first.

@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/laxity-dev/laxity/internal/listen"
 )
 
 // Options of an engine under test; the zero value takes the defaults of engine.Config.
@@ -72,6 +74,11 @@ func New(o Options) (*Engine, error) {
 	}
 	if o.Listen == "" {
 		o.Listen = "127.0.0.1:0"
+	}
+	// The port stays the engine's own while it is down: tests start it again at the same address.
+	var err error
+	if o.Listen, err = listen.FreePort("listen", o.Listen); err != nil {
+		return nil, fmt.Errorf("enginetest: %w", err)
 	}
 	e := &Engine{Dir: o.Data, options: o}
 	return e, e.launch()

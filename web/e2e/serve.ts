@@ -26,7 +26,7 @@ async function golden(): Promise<() => Promise<void>> {
 async function real(binary: string): Promise<() => Promise<void>> {
   const data = mkdtempSync(join(tmpdir(), "laxity-e2e-"));
   const any = "127.0.0.1:0";
-  const up = spawn(binary, ["up", "--data", data, "--listen", any, "--otlp-grpc", any, "--otlp-http", any, "--engine-listen", any, "--metrics-listen", any, "--budget-from", "request_budget=ms"]);
+  const up = spawn(binary, ["up", "--data", data, "--listen", any, "--otlp-grpc", any, "--otlp-http", any, "--engine-listen", any, "--metrics-listen", any, "--worker-metrics-listen", any, "--budget-from", "request_budget=ms"]);
   const stop = async () => {
     up.kill("SIGTERM");
     await ended(up);

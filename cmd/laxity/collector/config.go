@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"text/template"
 
 	"github.com/laxity-dev/laxity/internal/classify"
+	"github.com/laxity-dev/laxity/internal/listen"
 	"github.com/laxity-dev/laxity/storage"
 )
 
@@ -71,33 +71,13 @@ func CheckListen(flag, address string, open bool) error {
 
 // Resolve replaces every port 0 by a free port, so that a restart keeps the addresses. A port that is taken is an error.
 func (c Config) Resolve() (Config, error) {
-	var errs []error
-	for _, a := range []struct {
-		flag    string
-		address *string
-	}{{"otlp-grpc", &c.GRPC}, {"otlp-http", &c.HTTP}, {"metrics-listen", &c.Metrics}} {
-		var err error
-		if *a.address, err = FreePort(a.flag, *a.address); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return c, errors.Join(errs...)
+	err := listen.FreePorts(c.Addresses())
+	return c, err
 }
 
-// FreePort replaces the port 0 of an address by one that is free now, and reports a port that cannot be listened on.
-func FreePort(flag, address string) (string, error) {
-	l, err := net.Listen("tcp", address)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return address, fmt.Errorf("--%s %s is taken: another program listens there; stop it, or choose another address (port 0 takes a free one)", flag, address)
-	}
-	if err != nil {
-		return address, fmt.Errorf("--%s: %w", flag, err)
-	}
-	defer l.Close()
-	if _, port, err := net.SplitHostPort(address); err != nil || port != "0" {
-		return address, err
-	}
-	return l.Addr().String(), nil
+// Addresses are the listening addresses of the configuration by the name of their flag.
+func (c *Config) Addresses() map[string]*string {
+	return map[string]*string{"otlp-grpc": &c.GRPC, "otlp-http": &c.HTTP, "metrics-listen": &c.Metrics}
 }
 
 //go:embed config.yaml.tmpl

@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"net"
 	"strings"
 	"testing"
 
@@ -87,23 +86,5 @@ func TestTheCollectorTakesTheConfiguration(t *testing.T) {
 		if !strings.Contains(string(yaml), "pa$$$$word") {
 			t.Error("a dollar sign of the password would be expanded")
 		}
-	}
-}
-
-func TestFreePort(t *testing.T) {
-	got, err := FreePort("listen", "127.0.0.1:0")
-	if err != nil || strings.HasSuffix(got, ":0") {
-		t.Errorf("%q, %v", got, err)
-	}
-	if again, err := FreePort("listen", got); err != nil || again != got {
-		t.Errorf("a port that was named: %q, %v", again, err)
-	}
-	taken, err := net.Listen("tcp", got)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	if _, err := FreePort("otlp-grpc", got); err == nil || !strings.Contains(err.Error(), "--otlp-grpc "+got+" is taken") {
-		t.Errorf("a port that is taken: %v", err)
 	}
 }

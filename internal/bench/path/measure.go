@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,6 +18,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/mem"
+
+	"github.com/laxity-dev/laxity/internal/listen"
 )
 
 // result of one measurement: spans a second, and microseconds of processor time for each span.
@@ -69,7 +70,10 @@ func measure(ctx context.Context, binary, dir, contrib string, m mode, requests 
 		return result{}, err
 	}
 	defer os.RemoveAll(dir)
-	engine, otlp := freePort(), freePort()
+	engine, otlp := "127.0.0.1:0", "127.0.0.1:0"
+	if err := listen.FreePorts(map[string]*string{"engine": &engine, "otlp": &otlp}); err != nil {
+		return result{}, err
+	}
 	if err := os.WriteFile(contrib, fmt.Appendf(nil, contribYAML, filepath.Join(dir, "queue"), otlp, engine), 0o600); err != nil {
 		return result{}, err
 	}
@@ -220,15 +224,6 @@ func query(ctx context.Context, engine, sql string) (string, error) {
 		err = fmt.Errorf("%s: %s", response.Status, body)
 	}
 	return strings.TrimSpace(string(body)), err
-}
-
-func freePort() string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "127.0.0.1:0"
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // process is one part under measurement.
