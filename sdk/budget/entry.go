@@ -63,7 +63,8 @@ type Entry struct {
 	refusal     *ExhaustedError
 	governor    budgetattr.Governor
 	limit       time.Time
-	reachedAt   time.Time
+	reachedAt   time.Time // the policy's target
+	times       []attribute.KeyValue
 	queued      time.Duration
 	cleanup     cleanupTime
 	outcome     budgetattr.Outcome
@@ -356,20 +357,29 @@ func (en *Entry) LateResult() {
 	m.lateResults.Add(en.base, 1, m.with(labels{}))
 }
 
-// Reached marks the moment at which the request reached a target; the margin is taken at the target of the policy, the
-// first time it is reached. If that is the first output, the deadline is lifted for what follows.
+// Reached marks the moment at which the request reached a target; the first time counts, and is recorded. The margin is taken
+// at the target of the policy. If that is the first output, the deadline is lifted for what follows. Who has found the
+// answer valid reports [budgetattr.TargetValidated].
 func (en *Entry) Reached(target budgetattr.Target) {
-	if target != en.edge.policy.target() {
-		return
+	key, first := timeOf(target), target == budgetattr.TargetFirstOutput
+	if key == "" || first && en.edge.policy.target() != target {
+		return // every answer has a first output
 	}
 	en.mu.Lock()
-	if en.reachedAt.IsZero() && !en.ended {
-		en.reachedAt = time.Now()
-		if target == budgetattr.TargetFirstOutput {
+	defer en.mu.Unlock()
+	if en.ended || slices.ContainsFunc(en.times, func(kv attribute.KeyValue) bool { return string(kv.Key) == key }) {
+		return
+	}
+	now := time.Now()
+	if en.recorded {
+		en.times = append(en.times, attribute.Float64(key, now.Sub(en.start).Seconds()))
+	}
+	if target == en.edge.policy.target() && en.reachedAt.IsZero() {
+		en.reachedAt = now
+		if first {
 			en.lift()
 		}
 	}
-	en.mu.Unlock()
 }
 
 // Lift takes the deadline off work that has turned into one without an end; see [Arrival]. The margin is taken now. Of other

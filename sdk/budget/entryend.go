@@ -183,7 +183,7 @@ func (en *Entry) attributes(c *closing) []attribute.KeyValue {
 		kv = append(kv, attribute.Bool(budgetattr.CancelConfirmedKey, len(c.running) == 0))
 		seconds(budgetattr.PostCancelTimeKey, c.post)
 	}
-	kv = append(kv, attribute.Int(budgetattr.OpenChildrenKey, len(en.left)))
+	kv = append(append(kv, en.times...), attribute.Int(budgetattr.OpenChildrenKey, len(en.left)))
 	if en.lateResults > 0 {
 		kv = append(kv, attribute.Int(budgetattr.LateResultsKey, en.lateResults))
 	}

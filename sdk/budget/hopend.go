@@ -74,6 +74,47 @@ func (h Hop) Decide(d budgetattr.Decision) {
 	}
 }
 
+// Reached records on the hop when its result was there, counted from the start of the hop: its first output, the whole of
+// it, or the whole of it found valid.
+func (h Hop) Reached(target budgetattr.Target) {
+	key := timeOf(target)
+	if s := h.lock(); s != nil {
+		if s.span != nil && key != "" {
+			s.attrs = append(s.attrs, attribute.Float64(key, time.Since(s.start).Seconds()))
+		}
+		s.mu.Unlock()
+	}
+}
+
+// timeOf returns the key of the time at which a target was reached.
+func timeOf(t budgetattr.Target) string {
+	switch t {
+	case budgetattr.TargetFirstOutput:
+		return budgetattr.FirstOutputTimeKey
+	case budgetattr.TargetComplete:
+		return budgetattr.CompleteTimeKey
+	case budgetattr.TargetValidated:
+		return budgetattr.ValidatedTimeKey
+	}
+	return ""
+}
+
+// CostAfterCancel records cost produced after the hop's cancellation signal, in a unit of which there are few: token, cent.
+func (h Hop) CostAfterCancel(unit string, amount float64) {
+	s := h.lock()
+	if s == nil {
+		return
+	}
+	defer s.mu.Unlock()
+	if s.span != nil {
+		s.attrs = append(s.attrs, attribute.Float64(budgetattr.PostCancelCostKey, amount), attribute.String(budgetattr.CostUnitKey, unit))
+	}
+	if amount > 0 {
+		m := s.scope.edge.metrics
+		m.postCancelCost.Add(s.ctx, amount, m.with(labels{stage: s.stage, peer: s.peer, unit: unit}))
+	}
+}
+
 // drain is what was still taken in after the end, and how much of that time was declared.
 type drain struct{ spent, allowed time.Duration }
 

@@ -13,9 +13,9 @@ import (
 
 // instruments are the sdk's own metrics, which no sampling thins. An instrument that cannot be made counts nothing.
 type instruments struct {
-	margin, overrun, postCancel                           metric.Float64Histogram
+	margin, overrun, postCancel, streamIdle               metric.Float64Histogram
 	requests, refused, cancellations, confirmed, timeouts metric.Int64Counter
-	attempts, lateResults                                 metric.Int64Counter
+	attempts, lateResults, decisions, skipped, hedges     metric.Int64Counter
 	expiredInQueue, regrants, uncertain                   metric.Int64Counter
 	postCancelCost                                        metric.Float64Counter
 	stillRunning                                          metric.Int64UpDownCounter
@@ -39,6 +39,8 @@ type labels struct {
 	layer              string
 	mode               budgetattr.Mode
 	unit               string
+	decision           budgetattr.Decision
+	reason             string
 }
 
 func newInstruments(m metric.Meter) *instruments {
@@ -66,6 +68,10 @@ func newInstruments(m metric.Meter) *instruments {
 		confirmed:     counter(budgetattr.MetricCancellationsConfirmed, "{cancellation}", "cancellations whose work was seen to stop"),
 		timeouts:      counter(budgetattr.MetricTimeouts, "{timeout}", "timeouts by phase"),
 		attempts:      counter(budgetattr.MetricAttempts, "{attempt}", "attempts by layer"),
+		decisions:     counter(budgetattr.MetricStageDecisions, "{step}", "what was decided for the steps of chains"),
+		skipped:       counter(budgetattr.MetricRetriesSkipped, "{retry}", "retries and hedges that were not sent"),
+		hedges:        counter(budgetattr.MetricHedges, "{attempt}", "second attempts sent beside a slow first one"),
+		streamIdle:    histogram(budgetattr.MetricStreamIdle, "silence for which a stream was ended"),
 		lateResults:   counter(budgetattr.MetricLateResults, "{result}", "results refused because their unit was closed"),
 		stillRunning:  running,
 
@@ -95,7 +101,7 @@ func (i *instruments) with(l labels) metric.MeasurementOption {
 		{budgetattr.LabelRoute, l.route}, {budgetattr.LabelStage, l.stage}, {budgetattr.LabelPeer, l.peer},
 		{budgetattr.LabelOutcome, string(l.outcome)}, {budgetattr.LabelCause, string(l.cause)},
 		{budgetattr.LabelPhase, string(l.phase)}, {budgetattr.LabelLayer, l.layer}, {budgetattr.LabelMode, string(l.mode)},
-		{budgetattr.LabelCostUnit, l.unit},
+		{budgetattr.LabelCostUnit, l.unit}, {budgetattr.LabelDecision, string(l.decision)}, {budgetattr.LabelReason, l.reason},
 	} {
 		if p.value != "" {
 			kv = append(kv, attribute.String(p.key, p.value))
@@ -115,4 +121,39 @@ func (i *instruments) cancelled(ctx context.Context, l labels, after time.Durati
 		i.confirmed.Add(ctx, 1, o)
 		i.postCancel.Record(ctx, after.Seconds(), o)
 	}
+}
+
+// metricsOf returns the instruments of the edge that ctx belongs to.
+func metricsOf(ctx context.Context) *instruments {
+	s := scopeFrom(ctx)
+	if s == nil {
+		s = outside()
+	}
+	return s.edge.metrics
+}
+
+// CountDecision counts what was decided for a step of a chain, once it is known for the step as a whole: attempts and
+// fallbacks of the same step count once.
+func CountDecision(ctx context.Context, stage, peer string, d budgetattr.Decision) {
+	m := metricsOf(ctx)
+	m.decisions.Add(ctx, 1, m.with(labels{stage: stage, peer: peer, decision: d}))
+}
+
+// CountSkippedRetry counts a retry or a hedge that was not sent. The reason must be one of few.
+func CountSkippedRetry(ctx context.Context, stage, peer, reason string) {
+	m := metricsOf(ctx)
+	m.skipped.Add(ctx, 1, m.with(labels{stage: stage, peer: peer, reason: reason}))
+}
+
+// CountHedge counts a second attempt that was sent beside a slow first one.
+func CountHedge(ctx context.Context, stage, peer string) {
+	m := metricsOf(ctx)
+	m.hedges.Add(ctx, 1, m.with(labels{stage: stage, peer: peer}))
+}
+
+// ObserveStreamIdle records the silence for which a stream was ended. The timeout itself is counted by its hop, if it has
+// one.
+func ObserveStreamIdle(ctx context.Context, stage string, phase budgetattr.Phase, silent time.Duration) {
+	m := metricsOf(ctx)
+	m.streamIdle.Record(ctx, silent.Seconds(), m.with(labels{stage: stage, phase: phase}))
 }

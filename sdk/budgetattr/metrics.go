@@ -21,6 +21,15 @@ const (
 	MetricPostCancelTime = "deadline.post_cancel.time"
 	// MetricAttempts counts attempts by layer.
 	MetricAttempts = "deadline.attempts"
+	// MetricStageDecisions counts what was decided for the steps of chains, by stage and decision.
+	MetricStageDecisions = "deadline.stage.decisions"
+	// MetricRetriesSkipped counts retries and hedges that were not sent, by stage and reason.
+	MetricRetriesSkipped = "deadline.retries.skipped"
+	// MetricHedges counts second attempts sent beside a slow first one, by stage.
+	MetricHedges = "deadline.hedges"
+	// MetricStreamIdle is a histogram of how long a stream that was ended for it had been silent or without progress, by
+	// stage and phase.
+	MetricStreamIdle = "deadline.stream.idle"
 	// MetricLateResults counts results refused because their unit of work was closed.
 	MetricLateResults = "deadline.late_results"
 	// MetricExpiredInQueue counts units of work that expired while they waited and did not run.
@@ -44,5 +53,7 @@ const (
 	LabelLayer   = "deadline.attempt.layer"
 	LabelMode    = "deadline.mode"
 
+	LabelDecision = "deadline.decision"
+	LabelReason   = "deadline.retries.skipped.reason"
 	LabelCostUnit = "deadline.cost.unit"
 )

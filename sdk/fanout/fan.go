@@ -233,6 +233,13 @@ func (f *fan[T]) verdict() error {
 	if over || len(missing) > 0 || f.valid < f.plan.Quorum {
 		return &IncompleteError{Missing: missing, Valid: f.valid, Quorum: f.plan.Quorum, Err: errors.Join(f.errs...)}
 	}
+	for _, b := range f.branches {
+		decision := budgetattr.DecisionRun
+		if slices.Contains(without, b.Name) {
+			decision = budgetattr.DecisionSkip
+		}
+		budget.CountDecision(f.parent, b.Name, b.Peer, decision)
+	}
 	if en := budget.FromContext(f.parent); en != nil {
 		for _, name := range without {
 			en.Degrade(name)

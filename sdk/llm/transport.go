@@ -191,7 +191,7 @@ func (c *call) send(base http.RoundTripper, req *http.Request, streams bool) (*h
 	encoding := resp.Header.Get("Content-Encoding")
 	c.tally.opaque = encoding != "" && encoding != "identity"
 	c.reader = stream.NewReader(c.ctx, open, func([]byte) bool { return c.progress.Load() },
-		stream.WithStart(c.tally.start), stream.WithFirstContent(c.cfg.first), stream.WithIdle(c.cfg.idle),
+		stream.WithStage(c.stage), stream.WithStart(c.tally.start), stream.WithFirstContent(c.cfg.first), stream.WithIdle(c.cfg.idle),
 		stream.WithProgress(c.cfg.progress), stream.WithTotal(c.cfg.total))
 	resp.Body = &streamBody{call: c}
 	return resp, nil
@@ -228,6 +228,9 @@ func (c *call) settle(err error) {
 			e := &TimeoutError{Stage: c.stage, Model: c.model, Phase: phase, Tokens: c.tally.tokens, Idle: idle}
 			e.Remaining, e.HasRemaining = budget.Remaining(c.ctx)
 			c.hop.TimeoutPhase(phase)
+			if idle == c.silent {
+				budget.ObserveStreamIdle(c.ctx, c.stage, phase, idle.Silent)
+			}
 			c.err = e
 			c.outcome = &budget.ExhaustedError{Stage: c.stage, Cause: budgetattr.CauseStreamIdle, Phase: phase, Remaining: e.Remaining, HasRemaining: e.HasRemaining}
 		default:
@@ -255,6 +258,7 @@ func (c *call) finish() {
 	c.mu.Lock()
 	t := &c.tally
 	kv := make([]attribute.KeyValue, 0, 12)
+	late, lost := 0.0, false
 	seconds := func(key string, d time.Duration) { kv = append(kv, attribute.Float64(key, d.Seconds())) }
 	text := func(key, v string) {
 		if v != "" {
@@ -280,9 +284,12 @@ func (c *call) finish() {
 		kv = append(kv, attribute.Int("gen_ai.usage.input_tokens", t.input), attribute.Int("gen_ai.usage.output_tokens", t.output))
 	}
 	if c.gone() && (c.left || c.outcome != nil) && c.reader != nil {
-		kv = append(kv, attribute.Float64(budgetattr.PostCancelCostKey, float64(t.late)), attribute.String(budgetattr.CostUnitKey, "token"))
+		late, lost = float64(t.late), true
 	}
 	c.mu.Unlock()
+	if lost {
+		c.hop.CostAfterCancel("token", late)
+	}
 	c.hop.SetAttributes(kv...)
 	c.hop.End(c.outcome)
 	c.wire(context.Canceled)

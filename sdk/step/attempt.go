@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/laxity-dev/laxity/sdk/budget"
+	"github.com/laxity-dev/laxity/sdk/budgetattr"
 )
 
 // reply is what became of one attempt. Its hop is still open, unless the attempt was refused or left behind.
@@ -58,66 +59,114 @@ func patience(ctx context.Context) time.Duration {
 	return min(max(left/20, minPatience), maxPatience)
 }
 
+// job is the work of one attempt. Jobs are reused, unless their work was left behind.
+type job[In, Out any] struct {
+	do         Func[In, Out]
+	valid      func(context.Context, Out) error // nil if there is no check
+	in         In
+	ctx        context.Context // of the caller
+	hopCtx     context.Context
+	work       context.Context // in which the work runs
+	settle     func()          // nil unless work is another context than that of the hop
+	completing bool
+	reply      reply[Out]
+	taken      atomic.Bool   // by who is first: the work with its result, or the caller who leaves
+	done       chan struct{} // has room for one
+}
+
+func newJob[In, Out any](pool *sync.Pool) *job[In, Out] {
+	if j, ok := pool.Get().(*job[In, Out]); ok {
+		return j
+	}
+	return &job[In, Out]{done: make(chan struct{}, 1)}
+}
+
+// release returns the reply and gives the job back. The work is over.
+func (j *job[In, Out]) release(pool *sync.Pool) reply[Out] {
+	r, done := j.reply, j.done
+	*j = job[In, Out]{done: done}
+	pool.Put(j)
+	return r
+}
+
+// once does the work.
+func (j *job[In, Out]) once() {
+	r := &j.reply
+	if j.settle != nil {
+		defer j.settle()
+	}
+	defer func() { r.panicked = recover() }()
+	if r.value, r.err = j.do(j.work, j.in); r.err == nil && j.valid != nil {
+		r.hop.Reached(budgetattr.TargetComplete)
+		if r.err = j.valid(j.work, r.value); r.err == nil {
+			r.hop.Reached(budgetattr.TargetValidated)
+		}
+	}
+	if r.err == nil {
+		if !j.completing && j.hopCtx.Err() != nil {
+			// The unit is closed: its result counts no more.
+			r.err = r.hop.Err(context.Cause(j.hopCtx))
+			late(j.ctx)
+		}
+	} else if part, ok := errors.AsType[*Partial[Out]](r.err); ok {
+		r.err = &Partial[Out]{Value: part.Value, Err: r.hop.Err(part.Err)} // delivered is delivered, whatever ended it
+	} else {
+		r.err = r.hop.Err(r.err)
+	}
+}
+
+// run does the work in a goroutine of its own, also if the work ends that.
+func (j *job[In, Out]) run() {
+	defer j.deliver()
+	j.once()
+}
+
+func (j *job[In, Out]) deliver() {
+	if j.taken.CompareAndSwap(false, true) {
+		j.done <- struct{}{} // from here on the job is the caller's
+		return
+	}
+	if j.reply.err == nil {
+		late(j.ctx)
+	}
+	j.reply.hop.End(j.reply.err)
+}
+
 // attempt does the work once, as one hop. The caller waits no longer than the hop lives and a moment more, whatever the
 // work does; a result that comes later is counted and goes nowhere.
-func attempt[In, Out any](ctx context.Context, stage string, do Func[In, Out], in In, completion time.Duration, opts []budget.HopOption) reply[Out] {
+func attempt[In, Out any](ctx context.Context, s *Step[In, Out], stage string, do Func[In, Out], in In, completion time.Duration, opts []budget.HopOption) reply[Out] {
 	hopCtx, hop, err := budget.StartHop(ctx, stage, opts...)
 	if err != nil {
 		return reply[Out]{err: err, refused: true}
 	}
-	work, settle := hopCtx, func() {}
+	j := newJob[In, Out](&s.jobs)
+	j.do, j.valid, j.in, j.ctx, j.hopCtx, j.work = do, s.valid, in, ctx, hopCtx, hopCtx
+	j.reply.hop, j.reply.err = hop, errNoReturn
 	if completion > 0 {
-		work, settle = completing(hopCtx, hop, stage, completion)
+		j.completing = true
+		j.work, j.settle = completing(hopCtx, hop, stage, completion)
 	}
-	once := func(r *reply[Out]) {
-		defer settle()
-		defer func() { r.panicked = recover() }()
-		r.value, r.err = do(work, in)
-		if part, ok := errors.AsType[*Partial[Out]](r.err); ok {
-			r.err = &Partial[Out]{Value: part.Value, Err: hop.Err(part.Err)} // delivered is delivered, whatever ended it
-		} else if r.err != nil {
-			r.err = hop.Err(r.err)
-		} else if completion == 0 && hopCtx.Err() != nil {
-			// The unit is closed: its result counts no more.
-			r.err = hop.Err(context.Cause(hopCtx))
-			late(ctx)
-		}
+	ended := hopCtx.Done()
+	if ended == nil {
+		j.once()
+		return j.release(&s.jobs)
 	}
-	if hopCtx.Done() == nil {
-		r := reply[Out]{hop: hop, err: errNoReturn}
-		once(&r)
-		return r
-	}
-	var taken atomic.Bool
-	done := make(chan reply[Out], 1)
-	go func() {
-		r := reply[Out]{hop: hop, err: errNoReturn}
-		defer func() { // also if the work ends its goroutine
-			if taken.CompareAndSwap(false, true) {
-				done <- r
-				return
-			}
-			if r.err == nil {
-				late(ctx)
-			}
-			hop.End(r.err)
-		}()
-		once(&r)
-	}()
+	go j.run()
 	select {
-	case r := <-done:
-		return r
-	case <-hopCtx.Done():
+	case <-j.done:
+		return j.release(&s.jobs)
+	case <-ended:
 	}
 	timer := time.NewTimer(patience(ctx) + completion)
 	defer timer.Stop()
 	select {
-	case r := <-done:
-		return r
+	case <-j.done:
+		return j.release(&s.jobs)
 	case <-timer.C:
 	}
-	if !taken.CompareAndSwap(false, true) {
-		return <-done
+	if !j.taken.CompareAndSwap(false, true) {
+		<-j.done
+		return j.release(&s.jobs)
 	}
 	return reply[Out]{err: hop.Err(context.Cause(hopCtx)), hop: hop, left: true}
 }

@@ -20,7 +20,10 @@ func NewChain(steps ...Declared) *Chain {
 
 // Start begins one run of the chain: each of its steps that runs under the context leaves what those after it need.
 func (c *Chain) Start(ctx context.Context) context.Context {
-	return context.WithValue(ctx, chainKey{}, &chainRun{chain: c, done: make([]bool, len(c.steps))})
+	r := &chainRun{chain: c, done: make([]bool, len(c.steps))}
+	r.ctx = context.WithValue(ctx, chainKey{}, r)
+	r.inside = context.WithValue(r.ctx, chainKey{}, (*chainRun)(nil))
+	return r.ctx
 }
 
 // Need returns the time that the whole chain takes at least, without its optional steps.
@@ -37,8 +40,12 @@ type chainKey struct{}
 // chainRun is what one request knows of its chain.
 type chainRun struct {
 	chain *Chain
-	mu    sync.Mutex
-	done  []bool
+	ctx   context.Context // that knows of the run
+	// inside is ctx without the run.
+	inside context.Context
+
+	mu   sync.Mutex
+	done []bool
 }
 
 func chainOf(ctx context.Context) *chainRun {
@@ -88,9 +95,12 @@ func (r *chainRun) finished(d *declaration) {
 }
 
 // within hides the chain from the steps inside a step: what follows is already reserved.
-func within(ctx context.Context) context.Context {
-	if chainOf(ctx) == nil {
+func (r *chainRun) within(ctx context.Context) context.Context {
+	switch {
+	case r == nil:
 		return ctx
+	case ctx == r.ctx:
+		return r.inside
 	}
 	return context.WithValue(ctx, chainKey{}, (*chainRun)(nil))
 }

@@ -28,14 +28,25 @@ func Run[In, Out any](ctx context.Context, s *Step[In, Out], in In) (Out, error)
 func RunResult[In, Out any](ctx context.Context, s *Step[In, Out], in In) (Result[Out], error) {
 	chain := chainOf(ctx)
 	defer chain.finished(&s.declaration)
-	r := &run[In, Out]{step: s, in: in, ctx: within(ctx), began: time.Now(), reserve: s.terms.Reserve + chain.rest(&s.declaration), nested: owner(ctx) != nil}
+	r, ok := s.runs.Get().(*run[In, Out])
+	if !ok {
+		r = &run[In, Out]{}
+	}
+	r.step, r.in, r.ctx, r.began = s, in, chain.within(ctx), time.Now()
+	r.reserve, r.nested = s.terms.Reserve+chain.rest(&s.declaration), owner(ctx) != nil
 	r.result.By, r.result.Decision = s.name, budgetattr.DecisionRun
 	err := r.main()
 	r.result.Elapsed = time.Since(r.began)
-	return r.result, err
+	budget.CountDecision(ctx, s.name, s.terms.Peer, r.result.Decision)
+	result := r.result
+	if s.terms.Retry.Hedge <= 0 { // else the slower one may still look at it
+		*r = run[In, Out]{}
+		s.runs.Put(r)
+	}
+	return result, err
 }
 
-// run is one run of a step.
+// run is one run of a step. Runs are reused.
 type run[In, Out any] struct {
 	step    *Step[In, Out]
 	in      In
@@ -47,6 +58,7 @@ type run[In, Out any] struct {
 	shared  bool // the counter is that of the outer layer
 	waits   *backoff.ExponentialBackOff
 	result  Result[Out]
+	opts    [10]budget.HopOption // room for those of an attempt
 }
 
 // main makes attempts until one succeeds or none may follow, and degrades.
@@ -86,7 +98,10 @@ func (r *run[In, Out]) main() error {
 // options are those of every attempt; sure says that the attempt must not be begun in vain.
 func (r *run[In, Out]) options(sure bool) []budget.HopOption {
 	s, t := r.step, &r.step.terms
-	opts := make([]budget.HopOption, 0, 6)
+	opts := r.opts[:0]
+	if t.Retry.Hedge > 0 {
+		opts = nil // two attempts at once
+	}
 	opts = append(opts, budget.WithReserve(r.reserve+s.fallbackReserve+t.Completion), budget.WithMinUseful(t.MinUseful), budget.WithRefusal(s.refusal()))
 	if t.Cap > 0 {
 		opts = append(opts, budget.WithCap(t.Cap))
@@ -142,7 +157,7 @@ func (r *run[In, Out]) begin(ctx context.Context, opts []budget.HopOption) (cont
 
 func (r *run[In, Out]) attempt(ctx context.Context, opts []budget.HopOption) reply[Out] {
 	s, began := r.step, time.Now()
-	reply := attempt(ctx, s.name, s.do, r.in, s.terms.Completion, opts)
+	reply := attempt(ctx, s, s.name, s.do, r.in, s.terms.Completion, opts)
 	if e := s.terms.Live; e != nil && !reply.refused {
 		cut := errors.Is(reply.err, budget.ErrExhausted)
 		if reply.err == nil || cut {
@@ -154,6 +169,7 @@ func (r *run[In, Out]) attempt(ctx context.Context, opts []budget.HopOption) rep
 
 // hedged makes an attempt, and a second one beside it if the first one takes long and the second can still finish in time.
 func (r *run[In, Out]) hedged(after time.Duration, opts []budget.HopOption) reply[Out] {
+	s := r.step
 	replies := make(chan reply[Out], 2)
 	var cancels []context.CancelCauseFunc
 	supersede := func() {
@@ -204,6 +220,7 @@ func (r *run[In, Out]) hedged(after time.Duration, opts []budget.HopOption) repl
 		case <-timer.C:
 			sure := r.options(true)
 			if _, fits := budget.Fits(r.ctx, 0, sure...); fits && send(sure) {
+				budget.CountHedge(r.ctx, s.name, s.terms.Peer)
 				open++
 			} else {
 				r.skipped(ReasonHedge)
@@ -250,6 +267,7 @@ func (r *run[In, Out]) again(failed *reply[Out]) (wait time.Duration, again bool
 func (r *run[In, Out]) skipped(why Reason) {
 	r.result.RetriesSkipped++
 	r.result.SkippedReason = why
+	budget.CountSkippedRetry(r.ctx, r.step.name, r.step.terms.Peer, string(why))
 }
 
 // annotate records on the hop of an attempt what the step has taken so far.
@@ -258,7 +276,7 @@ func (r *run[In, Out]) annotate(hop budget.Hop) {
 		return
 	}
 	hop.SetAttributes(attribute.Int(budgetattr.AttemptsTotalKey, r.counter.Total()))
-	if r.result.Attempts > 1 {
+	if r.result.Attempts > 1 && r.step.valid == nil {
 		hop.SetAttributes(attribute.Float64(budgetattr.CompleteTimeKey, time.Since(r.began).Seconds()))
 	}
 	if n := r.result.RetriesSkipped; n > 0 {
@@ -322,7 +340,7 @@ func (r *run[In, Out]) fall() error {
 		own := budget.NewAttempts(ctx, 1)
 		ctx, _, _ = own.Begin(context.WithValue(ctx, ownerKey{}, own), f.Name)
 	}
-	reply := attempt(ctx, f.Name, f.Do, r.in, 0, opts)
+	reply := attempt(ctx, s, f.Name, f.Do, r.in, 0, opts)
 	if reply.err == nil {
 		reply.hop.Decide(f.Decision)
 		r.instead(f.Name, f.Decision, reply.value)

@@ -3,6 +3,7 @@ package step
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -64,6 +65,9 @@ type Step[In, Out any] struct {
 	do       Func[In, Out]
 	skip     func(In) Out
 	fallback *Fallback[In, Out]
+	valid    func(context.Context, Out) error // nil if there is no check
+
+	runs, jobs sync.Pool
 }
 
 // Declared is a step of any type.
@@ -118,9 +122,28 @@ func (s *Step[In, Out]) Or(f Fallback[In, Out]) *Step[In, Out] {
 	default:
 		panic(fmt.Sprintf("step %s: a fallback cannot be decided as %s", s.name, f.Decision))
 	}
-	c := &Step[In, Out]{do: s.do, skip: s.skip, fallback: &f}
+	c := s.copy()
+	c.fallback, c.hasFallback, c.fallbackReserve = &f, true, f.Reserve
+	return c
+}
+
+// Validated returns the step with a check of its result, which is part of its work and under its time; a result that does
+// not pass is a failure of the attempt, which may be repeated or replaced as any other. The result of a fallback is checked
+// too. The hop records when its result was complete and when it was found valid.
+func (s *Step[In, Out]) Validated(check func(context.Context, Out) error) *Step[In, Out] {
+	if check == nil {
+		panic(fmt.Sprintf("step %s: a check must do something", s.name))
+	}
+	c := s.copy()
+	c.valid = check
+	return c
+}
+
+// copy returns a step with the same declaration, none of whose runs is known yet.
+func (s *Step[In, Out]) copy() *Step[In, Out] {
+	c := &Step[In, Out]{do: s.do, skip: s.skip, fallback: s.fallback, valid: s.valid}
 	c.name, c.terms, c.optional = s.name, s.terms, s.optional
-	c.hasFallback, c.fallbackReserve = true, f.Reserve
+	c.hasFallback, c.fallbackReserve = s.hasFallback, s.fallbackReserve
 	return c
 }
 

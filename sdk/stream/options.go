@@ -7,6 +7,7 @@ const DefaultIdle = 120 * time.Second
 
 // limits are the bounds of one stream; zero or less means none.
 type limits struct {
+	stage        string
 	idle         time.Duration
 	progress     time.Duration
 	firstContent time.Duration
@@ -38,6 +39,9 @@ func WithFirstContent(d time.Duration) Option {
 // WithTotal bounds the life of the whole stream, the reader's own pauses included. Zero or less, the default, disables the
 // limit: a stream that makes progress is not cut.
 func WithTotal(d time.Duration) Option { return optionFunc(func(l *limits) { l.total = d }) }
+
+// WithStage names the stage that the stream belongs to, for metrics.
+func WithStage(stage string) Option { return optionFunc(func(l *limits) { l.stage = stage }) }
 
 // WithStart makes the clocks of the first content and of the whole stream count from an earlier instant, such as the sending of
 // the request, instead of from the start of the watch.

@@ -8,6 +8,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/laxity-dev/laxity/sdk/budget"
 )
 
 // simultaneous is how close a cancellation and a timeout may be to count as fired at the same time.
@@ -248,7 +250,9 @@ func (w *watch[T]) idleError(clock Clock, limit, pending time.Duration) error {
 	if clock != ClockLiveness {
 		silent += w.stalled
 	}
-	return &IdleError{Clock: clock, Limit: limit, Silent: silent, Chunks: w.facts.Chunks, Content: w.facts.Content, Lifetime: time.Since(w.start)}
+	e := &IdleError{Clock: clock, Limit: limit, Silent: silent, Chunks: w.facts.Chunks, Content: w.facts.Content, Lifetime: time.Since(w.start)}
+	budget.ObserveStreamIdle(w.ctx, w.limits.stage, e.Phase(), silent)
+	return e
 }
 
 // end closes the stream with its first error, cancels the request and frees the source, and returns that first error. A read
