@@ -27,7 +27,8 @@ const (
 var progressSQL string
 
 // Progress answers with the watermark of each step that has one. For verdicts and minutes everything that was ingested before
-// it is done; for hours and days everything that the shorter rollup held in versions up to it.
+// it is done; for hours and days everything that the shorter rollup held in versions up to it. That of verdicts is what all
+// shards of some division have done.
 func (db *DB) Progress(ctx context.Context) (map[Step]time.Time, error) {
 	answer := map[Step]time.Time{}
 	err := db.ask(ctx, progressSQL, func(rows driver.Rows) error {
@@ -37,6 +38,9 @@ func (db *DB) Progress(ctx context.Context) (map[Step]time.Time, error) {
 		answer[Step(step)] = time.Unix(0, at).UTC()
 		return err
 	}, nil)
+	if at, ok := judgedByAll(answer); ok {
+		answer[StepVerdicts] = at
+	}
 	return answer, question("progress of the worker", err)
 }
 
@@ -90,9 +94,9 @@ var touchedTracesSQL string
 //go:embed queries/touched_raw.sql
 var touchedRawSQL string
 
-// TouchedTraces answers with the traces of which hops or raw spans arrived in the window, neighbours in time together. Raw
+// TouchedTraces answers with the traces of the shard of which hops or raw spans arrived in the window, neighbours in time together. Raw
 // spans in a table that somebody else made do not say when they arrived; their hops do.
-func (db *DB) TouchedTraces(ctx context.Context, w Window, limit int) ([]Touched, error) {
+func (db *DB) TouchedTraces(ctx context.Context, w Window, shard Shard, limit int) ([]Touched, error) {
 	var answer []Touched
 	seen := map[span.TraceID]bool{}
 	scan := func(rows driver.Rows) error {
@@ -111,7 +115,7 @@ func (db *DB) TouchedTraces(ctx context.Context, w Window, limit int) ([]Touched
 		}
 		return nil
 	}
-	parameters := w.arrival(map[string]any{"limit": limit})
+	parameters := w.arrival(map[string]any{"shard": shard.Number - 1, "shards": shard.Of, "limit": limit})
 	if err := db.ask(ctx, touchedTracesSQL, scan, parameters); err != nil {
 		return nil, question("touched traces", err)
 	}

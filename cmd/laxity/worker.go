@@ -21,17 +21,21 @@ const defaultWorkerMetrics = "127.0.0.1:9465"
 
 func newWorkerCommand() *cobra.Command {
 	var (
-		dsn, metrics string
-		config       worker.Config
+		dsn, metrics, shard string
+		config              worker.Config
 	)
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Judge traces that arrived and keep the rollups",
-		Long: `Judge the traces of which something arrived, and compute the rollups of the minutes, hours and days that changed. One worker
-is enough for a database; what it does can be repeated, so it may be stopped at any time.`,
+		Long: `Judge the traces of which something arrived, and compute the rollups of the minutes, hours and days that changed. What it
+does can be repeated, so it may be stopped at any time. Where one worker falls behind, several share the traces by --shard.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := collector.CheckListen("worker-metrics-listen", metrics, false); err != nil {
+				return &usageError{err}
+			}
+			var err error
+			if config.Shard, err = storage.ParseShard(shard); err != nil {
 				return &usageError{err}
 			}
 			// A statement of the worker may read a month.
@@ -56,6 +60,8 @@ is enough for a database; what it does can be repeated, so it may be stopped at 
 	f := cmd.Flags()
 	f.StringVar(&dsn, "clickhouse", defaultDSN, "DSN of ClickHouse: http://, https:// or clickhouse://")
 	f.StringVar(&metrics, "worker-metrics-listen", defaultWorkerMetrics, "address of the worker's Prometheus metrics, on loopback")
+	f.StringVar(&shard, "shard", "1/1", "part of the traces to judge, as NUMBER/OF; the first also computes the rollups")
+	f.IntVar(&config.Parallel, "parallel", 0, "batches of traces judged at a time; 0 for one a processor, at most 4")
 	f.DurationVar(&config.Trail, "trail", worker.DefaultTrail, "how far the watermark stays behind the server's clock")
 	f.DurationVar(&config.Every, "every", 10*time.Second, "time between two passes")
 	f.DurationVar(&config.KeepHops, "keep-hops", migrations.DefaultHops, "how long hops stay, as 'laxity migrate' was told")

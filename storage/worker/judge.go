@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/laxity-dev/laxity/internal/classify"
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/internal/verdict"
@@ -14,8 +16,8 @@ import (
 
 // Bounds of the traces judged together. A statement reads as many spans of a trace.
 const (
-	batchTraces   = 200
-	batchSpans    = 4_000
+	batchTraces   = 4_000
+	batchSpans    = 20_000
 	spansPerTrace = 20_000
 )
 
@@ -23,13 +25,15 @@ const (
 func (p *pass) judge(ctx context.Context, slice storage.Window) error {
 	var touched []storage.Touched
 	err := p.do("touched traces", func() (err error) {
-		touched, err = p.store.TouchedTraces(ctx, slice, sliceTraces)
+		touched, err = p.store.TouchedTraces(ctx, slice, p.config.Shard, sliceTraces)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	for len(touched) > 0 {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(p.config.Parallel)
+	for len(touched) > 0 && ctx.Err() == nil {
 		n, spans := 0, uint64(0)
 		for n < len(touched) && n < batchTraces && (n == 0 || spans+touched[n].Spans <= batchSpans) {
 			spans += touched[n].Spans
@@ -39,12 +43,10 @@ func (p *pass) judge(ctx context.Context, slice storage.Window) error {
 		for i, t := range touched[:n] {
 			ids[i] = t.Trace
 		}
-		if err := p.judgeBatch(ctx, ids); err != nil {
-			return err
-		}
+		group.Go(func() error { return p.judgeBatch(ctx, ids) })
 		touched = touched[n:]
 	}
-	return nil
+	return group.Wait()
 }
 
 // judgeBatch judges some traces by all that is stored of them and writes what changed.
@@ -81,6 +83,7 @@ func (p *pass) judgeBatch(ctx context.Context, ids []span.TraceID) error {
 	p.stats.traces.Add(int64(len(ids)))
 	p.stats.findings.Add(int64(len(hold)))
 	p.stats.taken.Add(int64(len(taken)))
+	p.stats.orphans.add(hold, taken, kept)
 	return nil
 }
 

@@ -15,10 +15,11 @@ type stats struct {
 	passes, failures, traces, findings, taken, minutes, buckets atomic.Int64
 	// verdicts and rollups are watermarks, nanoseconds since 1970, 0 before the first.
 	verdicts, rollups atomic.Int64
+	orphans           orphans
 }
 
-func (s *stats) watermark(progress map[storage.Step]time.Time) {
-	for step, to := range map[storage.Step]*atomic.Int64{storage.StepVerdicts: &s.verdicts, storage.StepMinutes: &s.rollups} {
+func (s *stats) watermark(progress map[storage.Step]time.Time, shard storage.Shard) {
+	for step, to := range map[storage.Step]*atomic.Int64{shard.Step(): &s.verdicts, storage.StepMinutes: &s.rollups} {
 		if at, ok := progress[step]; ok {
 			to.Store(at.UnixNano())
 		}
@@ -57,5 +58,8 @@ laxity_worker_buckets_total{length="minute"} %d
 laxity_worker_buckets_total{length="longer"} %d
 `, lag(s.verdicts.Load()), lag(s.rollups.Load()), s.passes.Load(), s.failures.Load(), s.traces.Load(), s.findings.Load(), s.taken.Load(),
 		s.minutes.Load(), s.buckets.Load())
-	return err
+	if err != nil {
+		return err
+	}
+	return s.orphans.write(out)
 }

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
+	"sync"
 	"time"
 
 	"github.com/laxity-dev/laxity/storage"
@@ -26,7 +28,11 @@ type Config struct {
 	DaysEvery time.Duration
 	// KeepHops and KeepMinutes are the retentions of hops and of rollups by the minute. 30 d, 7 d.
 	KeepHops, KeepMinutes time.Duration
-	Logger                *slog.Logger
+	// Shard is the part of the traces that this worker judges. The whole.
+	Shard storage.Shard
+	// Parallel is how many batches of traces are judged at a time. One for each processor, at most 4.
+	Parallel int
+	Logger   *slog.Logger
 }
 
 // Validate reports what is wrong with the configuration.
@@ -43,7 +49,10 @@ func (c Config) Validate() error {
 	if c.Trail != 0 && c.Trail < DefaultTrail {
 		errs = append(errs, fmt.Errorf("worker: trail is %s; less than %s loses rows that are committed late", c.Trail, DefaultTrail))
 	}
-	return errors.Join(errs...)
+	if c.Parallel < 0 {
+		errs = append(errs, fmt.Errorf("worker: parallel is %d; it must not be negative", c.Parallel))
+	}
+	return errors.Join(append(errs, c.Shard.Validate())...)
 }
 
 // DefaultTrail is the least time by which the watermark stays behind.
@@ -62,8 +71,9 @@ type Worker struct {
 	config Config
 	stats  stats
 
-	// before, in tests, ends a pass at the statement it fails.
-	before func(statement string) error
+	// before, in tests, ends a pass at the statement it fails. It is called by one goroutine at a time.
+	before  func(statement string) error
+	beforeM sync.Mutex
 }
 
 // New returns a worker.
@@ -76,6 +86,8 @@ func New(config Config) (*Worker, error) {
 	config.Every = cmp.Or(config.Every, 10*time.Second)
 	config.DaysEvery = cmp.Or(config.DaysEvery, 10*time.Minute)
 	config.KeepHops, config.KeepMinutes = cmp.Or(config.KeepHops, 30*day), cmp.Or(config.KeepMinutes, 7*day)
+	config.Shard = cmp.Or(config.Shard, storage.Shard{Number: 1, Of: 1})
+	config.Parallel = cmp.Or(config.Parallel, min(4, runtime.GOMAXPROCS(0)))
 	config.Logger = cmp.Or(config.Logger, slog.Default())
 	return &Worker{store: config.Store, config: config}, nil
 }
@@ -133,9 +145,15 @@ func (w *Worker) pass(ctx context.Context, trail time.Duration) error {
 	}
 	// The horizon is exclusive, hence the millisecond.
 	horizon := engine.Now.Add(-trail).Truncate(time.Millisecond).Add(time.Millisecond)
-	w.stats.watermark(progress)
-	if err := p.slices(ctx, storage.StepVerdicts, horizon, p.judge); err != nil {
+	w.stats.watermark(progress, w.config.Shard)
+	if err := p.slices(ctx, w.config.Shard.Step(), horizon, p.judge); err != nil {
 		return err
+	}
+	if w.config.Shard.Number > 1 {
+		// Buckets hold hops of every shard; the first computes them.
+		w.stats.watermark(p.progress, w.config.Shard)
+		w.stats.passes.Add(1)
+		return nil
 	}
 	if err := p.slices(ctx, storage.StepMinutes, horizon, p.minutes); err != nil {
 		return err
@@ -148,7 +166,7 @@ func (w *Worker) pass(ctx context.Context, trail time.Duration) error {
 			return err
 		}
 	}
-	w.stats.watermark(p.progress)
+	w.stats.watermark(p.progress, w.config.Shard)
 	w.stats.passes.Add(1)
 	return nil
 }
@@ -156,7 +174,10 @@ func (w *Worker) pass(ctx context.Context, trail time.Duration) error {
 // do runs one statement.
 func (w *Worker) do(statement string, run func() error) error {
 	if w.before != nil {
-		if err := w.before(statement); err != nil {
+		w.beforeM.Lock()
+		err := w.before(statement)
+		w.beforeM.Unlock()
+		if err != nil {
 			return err
 		}
 	}
@@ -166,6 +187,12 @@ func (w *Worker) do(statement string, run func() error) error {
 // slices cuts what arrived since the watermark into slices of bounded size, and moves the watermark behind each that is done.
 func (p *pass) slices(ctx context.Context, step storage.Step, horizon time.Time, work func(context.Context, storage.Window) error) error {
 	from, ok := p.progress[step]
+	if step == p.config.Shard.Step() {
+		// What all shards of another division have done need not be done again.
+		if all, known := p.progress[storage.StepVerdicts]; known && all.After(from) {
+			from, ok = all, true
+		}
+	}
 	if !ok {
 		from = time.Unix(0, 0)
 	}

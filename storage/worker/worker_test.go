@@ -37,16 +37,16 @@ func passes(t *testing.T, w *Worker) {
 
 // traceOf makes one trace: an entry, its call cut by a deadline, and the callee that goes on.
 func traceOf(n int) []span.Span {
-	began := start.Add(time.Duration(n) * 97 * time.Second).UnixNano()
+	began := start.Add(time.Duration(n%2000) * 97 * time.Second).UnixNano()
 	id := span.TraceID{5, 14: byte(n >> 8), 15: byte(n)}
 	made := func(number byte, parent byte, service, name string, kind span.Kind, after, lasts time.Duration, attrs span.Attributes) span.Span {
 		s := span.Span{
-			Trace: id, ID: span.ID{byte(n), 7: number}, Service: service, Name: name, Kind: kind,
+			Trace: id, ID: span.ID{byte(n), byte(n >> 8), 7: number}, Service: service, Name: name, Kind: kind,
 			Start: began + int64(after), End: began + int64(after+lasts), Attrs: attrs,
 			Resource: span.Attributes{"service.name": service, "service.instance.id": service + "-1"},
 		}
 		if parent > 0 {
-			s.Parent = span.ID{byte(n), 7: parent}
+			s.Parent = span.ID{byte(n), byte(n >> 8), 7: parent}
 		}
 		return s
 	}
@@ -62,10 +62,12 @@ func traceOf(n int) []span.Span {
 	}
 }
 
-func manyTraces(n int) []span.Span {
+func manyTraces(n int) []span.Span { return manyTracesFrom(0, n) }
+
+func manyTracesFrom(first, n int) []span.Span {
 	var all []span.Span
 	for i := range n {
-		all = append(all, traceOf(i)...)
+		all = append(all, traceOf(first+i)...)
 	}
 	return all
 }
@@ -177,6 +179,26 @@ func TestSameRowsHoweverSpansArrive(t *testing.T) {
 		if kills < 10 {
 			t.Errorf("only %d kills", kills)
 		}
+		same(t, store, want)
+	})
+	t.Run("an hour late", func(t *testing.T) {
+		store := storagetest.OpenOn(t, engine)
+		for n := 0; n < len(spans); n += 2 {
+			store.Insert(t, spans[n])
+		}
+		if _, err := engine.Query("ALTER TABLE " + store.Database + ".hops UPDATE ingested_at = ingested_at - INTERVAL 1 HOUR WHERE 1 SETTINGS mutations_sync = 1"); err != nil {
+			t.Fatal(err)
+		}
+		if err := on(t, store).Pass(t.Context()); err != nil { // by the trailing watermark
+			t.Fatal(err)
+		}
+		if got := count(t, store, "SELECT sum(requests) > 0 FROM rollup_1d FINAL"); got != "1" {
+			t.Fatal("nothing is done before the late half arrives")
+		}
+		for n := 1; n < len(spans); n += 2 {
+			store.Insert(t, spans[n])
+		}
+		passes(t, on(t, store))
 		same(t, store, want)
 	})
 	t.Run("nothing new", func(t *testing.T) {
