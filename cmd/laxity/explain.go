@@ -13,7 +13,9 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/laxity-dev/laxity/internal/classify"
+	"github.com/laxity-dev/laxity/internal/limit"
 	"github.com/laxity-dev/laxity/internal/render"
+	"github.com/laxity-dev/laxity/internal/skew"
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/internal/tracefile"
 	"github.com/laxity-dev/laxity/internal/verdict"
@@ -35,7 +37,8 @@ func newExplainCommand() *cobra.Command {
 		Use:   "explain FILE [TRACE_ID]",
 		Short: "Say where the time of a recorded trace went, straight from a file, without any server",
 		Long: `Reads a file of traces in any known format (see 'laxity import --help'), judges each trace by its spans and says where
-the time went, what was left, and who worked for nobody. A file of several traces gives a list, worst first.`,
+the time went, what was left, and who worked for nobody. A file of several traces gives a list, worst first, with the
+timeouts that nobody recorded and at which calls of it pile up.`,
 		Example: `  laxity explain slow-request.json
   laxity explain traces.json.gz 0af7651916cd43dd8448eb211c80319c -o md > incident.md
   laxity explain yelp.json --budget-from request_budget=ms
@@ -91,6 +94,7 @@ func explain(out, notes io.Writer, path, id string, flags explainFlags) error {
 		classify.Annotate(&spans[i], config)
 	}
 	groups := verdict.Group(spans)
+	limits := learnFrom(groups, &opts)
 	if id != "" {
 		if groups, err = chooseTrace(groups, id); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
@@ -112,7 +116,20 @@ func explain(out, notes io.Writer, path, id string, flags explainFlags) error {
 	for i, group := range groups {
 		statements[i] = verdict.Judge(group, opts)
 	}
-	return writeStatements(out, path, statements, flags.output)
+	return writeStatements(out, path, statements, limits, flags.output)
+}
+
+// learnFrom finds in the traces of one file what no single trace tells, for the judgement of each: hidden limits, which are
+// returned, and offsets between clocks.
+func learnFrom(groups [][]span.Span, opts *verdict.Options) []limit.Limit {
+	var calls []verdict.Call
+	for _, group := range groups {
+		calls = append(calls, verdict.Calls(group)...)
+	}
+	limits := limit.Find(calls)
+	opts.Hidden = limit.Hidden(limits)
+	opts.Offsets = skew.Learn(calls, opts.Hidden)
+	return limits
 }
 
 func explainOptions(flags explainFlags) (opts verdict.Options, config classify.Config, columns *tracefile.Columns, err error) {
@@ -213,7 +230,7 @@ func withEntry(groups [][]span.Span, entry span.ID) [][]span.Span {
 	return nil
 }
 
-func writeStatements(out io.Writer, path string, statements []*verdict.Statement, output string) error {
+func writeStatements(out io.Writer, path string, statements []*verdict.Statement, limits []limit.Limit, output string) error {
 	switch {
 	case output == "json":
 		statements = render.WorstFirst(statements)
@@ -234,6 +251,11 @@ func writeStatements(out io.Writer, path string, statements []*verdict.Statement
 	}
 	if err := render.List(out, statements, statementWidth); err != nil {
 		return err
+	}
+	for _, l := range limits {
+		if err := render.Limit(out, l, statementWidth); err != nil {
+			return err
+		}
 	}
 	// Two lines: one would be wider than the page.
 	_, err := fmt.Fprintf(out, "To see one of them:\n  laxity explain %s \\\n    %s\n", path, render.WorstFirst(statements)[0].TraceID)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/laxity-dev/laxity/internal/tracefile/tracetest"
 	"github.com/laxity-dev/laxity/internal/verdict"
 )
 
@@ -132,5 +133,34 @@ func TestExplainTakesSettings(t *testing.T) {
 	var s verdict.Statement
 	if jsonErr := json.Unmarshal([]byte(out), &s); err != nil || jsonErr != nil || s.Budget == nil {
 		t.Fatalf("%v %v\n%s", err, jsonErr, out)
+	}
+}
+
+// What no span records is found in the traces of the file: its limit in the list, and a trace judged by it.
+func TestExplainFindsHiddenLimits(t *testing.T) {
+	dir, ok := tracetest.Dir(t)
+	if !ok {
+		return
+	}
+	said := func(file, id string) string {
+		var out, notes bytes.Buffer
+		if err := explain(&out, &notes, filepath.Join(dir, file), id, explainFlags{output: "text"}); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(strings.Fields(out.String()), " ")
+	}
+	const file = "nezha-hipster/cut40-16_33_trace.csv"
+	list := said(file, "")
+	for _, want := range []string{"29 with a violation", "Hidden limit: 1 s from frontend to adservice hipstershop.AdService/GetAds", "30 of 36 calls",
+		"23 callees went on working for at least 34.343 s", "29 for about 44.527 s"} {
+		if !strings.Contains(list, want) {
+			t.Errorf("no %q in the list: %s", want, list)
+		}
+	}
+	if one := said(file, "3bf33ec5211b1cd0fe07360f70c5baec"); !strings.Contains(one, "a limit of 1 s that nobody recorded and at which 30 calls ended") {
+		t.Errorf("one trace: %s", one)
+	}
+	if control := said("nezha-trainticket/10_22_trace.csv", ""); strings.Contains(control, "Hidden") {
+		t.Errorf("the control: %s", control)
 	}
 }

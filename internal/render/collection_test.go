@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/laxity-dev/laxity/internal/classify"
+	"github.com/laxity-dev/laxity/internal/limit"
+	"github.com/laxity-dev/laxity/internal/skew"
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/internal/tracefile"
 	"github.com/laxity-dev/laxity/internal/tracefile/tracetest"
@@ -20,12 +22,8 @@ import (
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // known is what the collection's README tells about a file and no span records.
-var known = map[string]struct {
-	opts   verdict.Options
-	config classify.Config
-}{
-	"nezha-hipster": {opts: verdict.Options{Limits: map[verdict.Edge]time.Duration{{Caller: "frontend", Peer: "adservice"}: time.Second}}},
-	"zipkin-shapes": {config: classify.Config{BudgetFrom: []classify.BudgetFrom{{Attribute: "request_budget", Unit: "ms"}}}},
+var known = map[string]classify.Config{
+	"zipkin-shapes": {BudgetFrom: []classify.BudgetFrom{{Attribute: "request_budget", Unit: "ms"}}},
 }
 
 // quiet are the files in which nobody is to blame.
@@ -80,11 +78,18 @@ func judgeFile(t *testing.T, path, folder string) []*verdict.Statement {
 	}
 	spans := tracefile.Spans(file.Resources)
 	for i := range spans {
-		classify.Annotate(&spans[i], known[folder].config)
+		classify.Annotate(&spans[i], known[folder])
 	}
+	groups := verdict.Group(spans)
+	var calls []verdict.Call
+	for _, group := range groups {
+		calls = append(calls, verdict.Calls(group)...)
+	}
+	opts := verdict.Options{Hidden: limit.Hidden(limit.Find(calls))}
+	opts.Offsets = skew.Learn(calls, opts.Hidden)
 	var statements []*verdict.Statement
-	for _, group := range verdict.Group(spans) {
-		statements = append(statements, verdict.Judge(group, known[folder].opts))
+	for _, group := range groups {
+		statements = append(statements, verdict.Judge(group, opts))
 	}
 	return statements
 }
@@ -160,7 +165,7 @@ func firstDifference(got, want string) string {
 	return fmt.Sprintf("line %d is missing: %s", len(g)+1, w[len(g)])
 }
 
-// TestHiddenLimitOfAds: with the limit of 1,000 ms known, the collection's README counts 23 calls whose server worked at
+// TestHiddenLimitOfAds: with the limit of 1,000 ms found in the file itself, the collection's README counts 23 calls whose server worked at
 // least 34.3 s longer than its caller waited, and 29 that outlived it by 44.5 s by the clocks.
 func TestHiddenLimitOfAds(t *testing.T) {
 	dir, ok := tracetest.Dir(t)

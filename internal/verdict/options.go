@@ -21,9 +21,26 @@ type Options struct {
 	// Limits are timeouts known from configuration, or found in many traces, although no span records them: a call that
 	// ends at its limit counts as cut by it.
 	Limits map[Edge]time.Duration
+	// Hidden are limits found in the lengths of many calls; a call whose limit is in Limits does not ask here.
+	Hidden map[Edge]HiddenLimit
+	// Offsets, if not nil, answers what many traces tell about the clocks of two machines around a time.
+	Offsets Offsets
 	// Usual is the median time of a call, to find hopeless starts.
 	Usual      map[Edge]time.Duration
 	Thresholds Thresholds
+}
+
+// HiddenLimit is a limit that nobody recorded: Calls piled up at At, the shortest after From, the longest after To.
+type HiddenLimit struct {
+	At, From, To time.Duration
+	Calls        int
+}
+
+// Offsets knows by how much one machine's clock runs ahead of another's, learned from many traces.
+type Offsets interface {
+	// Between returns bounds of the offset of the called machine's clock around a time of the calling one's, nanoseconds
+	// since 1970; ok is false where nothing is known or no offset is needed. Machines are named as by MachineOf.
+	Between(caller, callee string, at int64) (low, high time.Duration, calls int, ok bool)
 }
 
 // Thresholds of the findings. A zero field means its default.
@@ -93,9 +110,9 @@ func (t Thresholds) atLimit(length, limit int64) bool {
 }
 
 // lookup finds the most specific entry for a call.
-func lookup(m map[Edge]time.Duration, caller, peer, operation, stage string) (time.Duration, bool) {
+func lookup[T any](m map[Edge]T, caller, peer, operation, stage string) (found T, ok bool) {
 	if len(m) == 0 {
-		return 0, false
+		return found, false
 	}
 	for _, op := range [...]string{stage, operation, ""} {
 		for _, e := range [...]Edge{{caller, peer, op}, {"", peer, op}, {caller, "", op}, {"", "", op}} {
@@ -104,5 +121,5 @@ func lookup(m map[Edge]time.Duration, caller, peer, operation, stage string) (ti
 			}
 		}
 	}
-	return 0, false
+	return found, false
 }

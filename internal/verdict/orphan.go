@@ -3,6 +3,7 @@ package verdict
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
@@ -14,8 +15,9 @@ type cut struct {
 	// after counts from the start of the waiting span, on its clock.
 	after int64
 	cause budgetattr.Cause
-	// limit is set where only a known limit tells it.
-	limit int64
+	// limit is set where only a known limit tells it; learned is from how many calls, 0 for one that was given.
+	limit   int64
+	learned int
 	// inherited: the waiting span was orphan work itself by then.
 	inherited bool
 }
@@ -31,7 +33,9 @@ type outlived struct {
 	// estimate is the difference of two clocks, where amount is a bound; 0 if there is none.
 	estimate int64
 	grade    Evidence
-	cut      cut
+	// skewed is what many traces tell about the two clocks, where the estimate rests on it.
+	skewed learnedOffset
+	cut    cut
 	// in is the topmost span of the same kind that already counts this one.
 	in int32
 }
@@ -77,13 +81,28 @@ func (t *tree) ownCut(i int32) cut {
 		}
 		return c
 	}
-	if n.call && len(t.opts.Limits) > 0 {
-		limit, ok := lookup(t.opts.Limits, n.Service, t.peer(i), n.Name, n.Attrs.String(budgetattr.StageKey))
-		if ok && t.opts.Thresholds.atLimit(n.length, int64(limit)) {
-			return cut{ok: true, after: n.length, cause: budgetattr.CauseLocalDeadline, limit: int64(limit)}
-		}
+	if n.call && len(t.opts.Limits)+len(t.opts.Hidden) > 0 {
+		return t.cutByLimit(i)
 	}
 	return cut{}
+}
+
+// cutByLimit is the evidence of a limit that is known although no span records it.
+func (t *tree) cutByLimit(i int32) cut {
+	n := &t.nodes[i]
+	peer, stage := t.peer(i), n.Attrs.String(budgetattr.StageKey)
+	if limit, ok := lookup(t.opts.Limits, n.Service, peer, n.Name, stage); ok {
+		if t.opts.Thresholds.atLimit(n.length, int64(limit)) {
+			return cut{ok: true, after: n.length, cause: budgetattr.CauseLocalDeadline, limit: int64(limit)}
+		}
+		return cut{}
+	}
+	hidden, ok := lookup(t.opts.Hidden, n.Service, peer, n.Name, stage)
+	granted := n.Attrs.Has(budgetattr.AllowanceKey) || n.Attrs.Has(budgetattr.RemainingBeforeKey)
+	if !ok || granted || n.length < int64(hidden.From) || !t.opts.Thresholds.atLimit(n.length, int64(max(min(time.Duration(n.length), hidden.To), hidden.From))) {
+		return cut{}
+	}
+	return cut{ok: true, after: n.length, cause: budgetattr.CauseLocalDeadline, limit: int64(hidden.At), learned: hidden.Calls}
 }
 
 // cutAbove: a call that failed at the very moment at which the work that made it was cut was cut with it.
@@ -214,7 +233,7 @@ func (s *search) cutFor(p, child int32) cut {
 	}
 	if s.tail[p] > 0 {
 		if dead := n.length - s.tail[p]; !c.ok || dead < c.after && s.grade[p].Firm() {
-			return cut{ok: true, after: dead, cause: c.cause, limit: c.limit, inherited: true}
+			return cut{ok: true, after: dead, cause: c.cause, limit: c.limit, learned: c.learned, inherited: true}
 		}
 	}
 	return c
@@ -249,13 +268,36 @@ func (s *search) measure(p, n *node, c cut) outlived {
 	if sameClock(p, n) {
 		return outlived{amount: n.end() - max(n.start, waited) - allowed, past: n.end() - waited - allowed, grade: EvidenceSameClock}
 	}
-	waited = add(waited, s.offsets[pairOf(p, n)].correction())
+	by, learned := s.correction(p, n)
+	waited = add(waited, by)
 	past := add(n.end(), -waited) - allowed
 	estimate := min(past, n.length-allowed)
 	if bound := n.length - c.after - allowed; s.t.opts.Thresholds.excess(bound, c.after) {
 		return outlived{amount: bound, past: bound, estimate: max(estimate, bound), grade: EvidenceBound}
 	}
-	return outlived{amount: estimate, past: past, grade: EvidenceEstimate}
+	return outlived{amount: estimate, past: past, grade: EvidenceEstimate, skewed: learned}
+}
+
+// learnedOffset is by how much a called machine's clock is taken to run ahead, and from how many calls of other traces.
+type learnedOffset struct {
+	by    int64
+	calls int
+}
+
+// correction is the offset between the clocks of a call's two sides by the calls of this trace, else by those of many.
+func (s *search) correction(p, n *node) (int64, learnedOffset) {
+	if own, seen := s.offsets[pairOf(p, n)]; seen {
+		return own.correction(), learnedOffset{}
+	}
+	if s.t.opts.Offsets == nil {
+		return 0, learnedOffset{}
+	}
+	low, high, calls, ok := s.t.opts.Offsets.Between(MachineOf(p.Span), MachineOf(n.Span), p.start)
+	by := offset{int64(low), int64(high)}.correction()
+	if !ok || by == 0 {
+		return 0, learnedOffset{}
+	}
+	return by, learnedOffset{by, calls}
 }
 
 // rootOrphan judges a span whose caller is not in the trace by what it recorded itself.
@@ -363,8 +405,9 @@ func (t *tree) offsetsOfPairs() map[[2]int32]offset {
 
 // skew is a contradiction between the clocks of a parent and a child.
 type skew struct {
-	node int32
-	by   int64
+	node    int32
+	by      int64
+	learned learnedOffset
 }
 
 // searchSkew finds, per pair of machines, the child that contradicts its parent's times most although its length fits.
@@ -386,11 +429,17 @@ func (t *tree) searchSkew(s *search) []skew {
 		}
 		w, seen := worst[pairOf(p, n)]
 		if by > int64(t.opts.Thresholds.Skew) && (!seen || by > w.by || by == w.by && int32(i) < w.node) {
-			worst[pairOf(p, n)] = skew{int32(i), by}
+			worst[pairOf(p, n)] = skew{node: int32(i), by: by}
 		}
 	}
 	found := make([]skew, 0, len(worst))
 	for _, w := range worst {
+		if n := &t.nodes[w.node]; t.opts.Offsets != nil {
+			p := &t.nodes[n.parent]
+			if low, high, calls, ok := t.opts.Offsets.Between(MachineOf(p.Span), MachineOf(n.Span), p.start); ok {
+				w.learned = learnedOffset{offset{int64(low), int64(high)}.correction(), calls}
+			}
+		}
 		found = append(found, w)
 	}
 	slices.SortFunc(found, func(a, b skew) int { return cmp.Compare(a.node, b.node) })

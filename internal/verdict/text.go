@@ -326,6 +326,9 @@ func orphanText(t *tree, o outlived) string {
 	switch {
 	case o.cut.inherited && o.cut.cause == "" && o.cut.limit == 0:
 		text += ": its caller was orphan work already"
+	case o.cut.learned > 0:
+		text += fmt.Sprintf(": %s stopped waiting at a limit of %s that nobody recorded and at which %d calls ended", caller,
+			human(o.cut.limit), o.cut.learned)
 	case o.cut.limit > 0:
 		text += fmt.Sprintf(": %s stopped waiting at its limit of %s", caller, human(o.cut.limit))
 	default:
@@ -334,7 +337,18 @@ func orphanText(t *tree, o outlived) string {
 	if o.estimate > o.amount {
 		text += "; about " + human(o.estimate) + " by the two clocks"
 	}
-	return text
+	return text + o.skewed.text()
+}
+
+// text says what is taken off for two clocks, and by what evidence.
+func (l learnedOffset) text() string {
+	switch {
+	case l.calls == 0:
+		return ""
+	case l.by < 0:
+		return fmt.Sprintf("; the called clock is at least %s behind, by %d calls around that time", human(-l.by), l.calls)
+	}
+	return fmt.Sprintf("; the called clock is at least %s ahead, by %d calls around that time", human(l.by), l.calls)
 }
 
 func overhangText(t *tree, o outlived) string {
@@ -345,7 +359,7 @@ func overhangText(t *tree, o outlived) string {
 func skewText(t *tree, w skew) string {
 	n := &t.nodes[w.node]
 	return fmt.Sprintf("the clocks of %s and %s contradict each other by at least %s",
-		t.nodes[n.parent].Service, n.Service, human(w.by))
+		t.nodes[n.parent].Service, n.Service, human(w.by)) + w.learned.text()
 }
 
 func stillRunningText(t *tree, open openChild) string {
