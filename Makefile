@@ -67,7 +67,7 @@ generate: ## regenerate what is derived: docs of names, TypeScript constants, AP
 
 .PHONY: generate-check
 generate-check: web-deps generate
-	@git diff --exit-code --stat -- docs/attributes.md web/src || { echo "generated files are stale: run make generate and commit"; exit 1; }
+	@git diff --exit-code --stat -- docs/attributes.md docs/metrics.md web/src || { echo "generated files are stale: run make generate and commit"; exit 1; }
 
 .PHONY: soak
 soak: engine-lib build ## the long proofs: many kills, long fuzzing

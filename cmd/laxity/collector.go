@@ -67,7 +67,7 @@ extensions file_storage, health_check and bearertokenauth.`,
 func collectorFlags(f *pflag.FlagSet, config *collector.Config) {
 	f.StringVar(&config.GRPC, "otlp-grpc", defaultGRPC, "address for OTLP over gRPC; port 0 takes a free one")
 	f.StringVar(&config.HTTP, "otlp-http", defaultHTTP, "address for OTLP over HTTP")
-	f.StringVar(&config.Metrics, "metrics-listen", defaultMetrics, "address of the collector's own Prometheus metrics")
+	f.StringVar(&config.Metrics, "metrics-listen", defaultMetrics, "address of the page of Prometheus metrics")
 	f.StringVar(&config.TokenFile, "token-file", "", "file with the bearer token that senders must present")
 	f.BoolVar(&config.Insecure, "insecure", false, "serve other machines without a token")
 	f.BoolVar(&config.Fsync, "fsync", false, "acknowledge only what survives a loss of power")

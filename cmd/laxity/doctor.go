@@ -61,7 +61,7 @@ do. Ends with 1 if a check fails.`,
 	f := cmd.Flags()
 	f.StringVar(&flags.clickhouse, "clickhouse", defaultDSN, "DSN of ClickHouse, asked when the API does not answer")
 	f.StringVar(&flags.otlpGRPC, "otlp-grpc", defaultGRPC, "address where the collector takes OTLP over gRPC")
-	f.StringVar(&flags.metrics, "metrics-listen", defaultMetrics, "address of the collector's own Prometheus metrics")
+	f.StringVar(&flags.metrics, "metrics-listen", defaultMetrics, "address of the page of Prometheus metrics")
 	return cmd
 }
 

@@ -147,7 +147,7 @@ func (en *Entry) attributes(c *closing) []attribute.KeyValue {
 			kv = append(kv, attribute.String(key, v))
 		}
 	}
-	text(budgetattr.LabelRoute, en.route)
+	text(budgetattr.RouteKey, en.route)
 	text(budgetattr.ModeKey, string(en.scope.mode))
 	text(budgetattr.ChannelKey, en.edge.policy.Channel)
 	text(budgetattr.BudgetSourceKey, string(en.grant.Source))

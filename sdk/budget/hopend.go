@@ -339,7 +339,7 @@ func (h *hopState) attributes(left time.Duration) {
 		kv = append(kv, attribute.Float64(budgetattr.MinUsefulKey, h.allowed.Floor.Seconds()))
 	}
 	if h.peer != "" {
-		kv = append(kv, attribute.String(budgetattr.LabelPeer, h.peer))
+		kv = append(kv, attribute.String(budgetattr.PeerKey, h.peer))
 	}
 	if h.cfg.optional {
 		kv = append(kv, attribute.Bool(budgetattr.StageOptionalKey, true))

@@ -59,6 +59,10 @@ const (
 	InferredKey             = "deadline.inferred"
 	InferredRuleKey         = "deadline.inferred.rule"
 
+	// RouteKey and PeerKey are OpenTelemetry's own names for the route of an entry and the service that a hop calls.
+	RouteKey = "http.route"
+	PeerKey  = "peer.service"
+
 	// EventOpenChild is the name of the span event that names one hop still open when the response went out.
 	EventOpenChild = "deadline.open_child"
 )

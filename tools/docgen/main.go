@@ -29,6 +29,7 @@ func main() {
 // outputs maps a file below the root to what writes it.
 var outputs = map[string]func([]budgetattr.Attribute, []enum) []byte{
 	"docs/attributes.md":   markdown,
+	"docs/metrics.md":      metrics,
 	"web/src/api/names.ts": typescript,
 }
 
@@ -125,6 +126,46 @@ func markdown(attributes []budgetattr.Attribute, enums []enum) []byte {
 	}
 	return b.Bytes()
 }
+
+// metrics documents the metrics; it needs nothing of the attributes.
+func metrics([]budgetattr.Attribute, []enum) []byte {
+	var b bytes.Buffer
+	b.WriteString("<!-- Generated from sdk/budgetattr by `make generate`. -->\n# Metrics\n\n")
+	b.WriteString(metricsText)
+	b.WriteString("| metric | on a Prometheus page | kind | unit | labels | measured by | meaning |\n|---|---|---|---|---|---|---|\n")
+	for _, m := range budgetattr.Metrics() {
+		var by []string
+		for _, who := range []struct {
+			name string
+			does bool
+		}{{"connector", m.Connector}, {"sdk", m.SDK}, {"worker", m.Worker}} {
+			if who.does {
+				by = append(by, who.name)
+			}
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s | `%s` | %s | %s |\n", m.Name, m.PrometheusName(), m.Instrument, m.Unit,
+			strings.Join(m.Labels(), "` `"), strings.Join(by, ", "), m.Meaning)
+	}
+	return b.Bytes()
+}
+
+const metricsText = `Three parts measure. The *connector* in the collector measures from spans: every service that sends spans with budgets is in it,
+also those without the sdk, and its figures are thinned where spans are sampled, but weighted by the sampling threshold of the
+trace state. The *sdk* keeps metrics in the process, through OpenTelemetry's metric API: no sampling thins them, and they reach
+wherever the application sends its metrics. The *worker* counts what was judged from storage. The same name means the same
+thing; do not add what the connector and the sdk measure of one service.
+
+` + "`laxity up` and `laxity collector` serve the connector's metrics and the collector's own on one page, by default\n`http://127.0.0.1:9464/metrics`; the worker serves its own on `http://127.0.0.1:9465/metrics`.\n" + `
+A histogram has the series _bucket, _sum and _count. Margin and overrun are two histograms of values that are never negative, both
+observed for every answer with a budget, because the sum of a histogram must not fall: the mean margin is
+(margin sum − overrun sum) ÷ count. The missed ratio is (late + exhausted) ÷ requests; series of both exist from the first request on.
+
+A label without a value is left out. Facts that requests and hops both have carry service and route on a request, service, stage and
+peer on a hop. From the sdk, service is not a label but the resource of the metrics. What there is no place for, because a limit of
+series is reached, is counted in a series with the only label ` + "`otel.metric.overflow`" + `. Series of misses carry the trace of the latest one
+as an exemplar (OpenMetrics, OTLP).
+
+`
 
 func typescript(attributes []budgetattr.Attribute, enums []enum) []byte {
 	var b bytes.Buffer

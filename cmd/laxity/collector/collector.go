@@ -1,5 +1,5 @@
 // Package collector is the OpenTelemetry collector with the components of this product and a built-in pipeline: OTLP in,
-// budget facts added, raw spans and hops out to ClickHouse, each through a queue on disk.
+// budget facts added, raw spans and hops out to ClickHouse, each through a queue on disk, and metrics on a Prometheus page.
 package collector
 
 import (
@@ -26,8 +26,10 @@ import (
 	"go.opentelemetry.io/collector/processor/memorylimiterprocessor"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/otlpreceiver"
+	"go.opentelemetry.io/collector/service/telemetry"
 	"go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
 
+	"github.com/laxity-dev/laxity/processor/deadlineconnector"
 	"github.com/laxity-dev/laxity/processor/deadlineexporter"
 	"github.com/laxity-dev/laxity/processor/deadlineprocessor"
 	"github.com/laxity-dev/laxity/processor/quarantineconnector"
@@ -35,7 +37,11 @@ import (
 
 // Factories returns the components that a configuration file may use.
 func Factories() (otelcol.Factories, error) {
-	f := otelcol.Factories{Telemetry: otelconftelemetry.NewFactory()}
+	return factories(otelconftelemetry.NewFactory(), newPage())
+}
+
+func factories(own telemetry.Factory, metrics *page) (otelcol.Factories, error) {
+	f := otelcol.Factories{Telemetry: own}
 	var err error
 	if f.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory()); err != nil {
 		return f, err
@@ -44,11 +50,12 @@ func Factories() (otelcol.Factories, error) {
 		memorylimiterprocessor.NewFactory(), deadlineprocessor.NewFactory()); err != nil {
 		return f, err
 	}
-	if f.Connectors, err = otelcol.MakeFactoryMap[connector.Factory](quarantineconnector.NewFactory()); err != nil {
+	if f.Connectors, err = otelcol.MakeFactoryMap[connector.Factory](
+		deadlineconnector.NewFactory(), quarantineconnector.NewFactory()); err != nil {
 		return f, err
 	}
 	if f.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](
-		clickhouseexporter.NewFactory(), deadlineexporter.NewFactory(), nopexporter.NewFactory()); err != nil {
+		clickhouseexporter.NewFactory(), deadlineexporter.NewFactory(), metrics.factory(), nopexporter.NewFactory()); err != nil {
 		return f, err
 	}
 	f.Extensions, err = otelcol.MakeFactoryMap[extension.Factory](
@@ -74,7 +81,9 @@ func Run(ctx context.Context, config Config) error {
 	}
 	// Below what the limiter refuses at, so that garbage alone never makes it refuse.
 	debug.SetMemoryLimit(int64(limit) << 20 * 7 / 10)
-	return run(ctx, "yaml:"+string(yaml))
+	// One page shows the metrics of the pipelines and those of the collector.
+	metrics := newPage()
+	return run(ctx, "yaml:"+string(yaml), func() (otelcol.Factories, error) { return factories(telemetryFactory(metrics), metrics) })
 }
 
 // RunFile runs a plain collector configuration instead of the built-in one.
@@ -82,14 +91,14 @@ func RunFile(ctx context.Context, path string) error {
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("collector configuration: %w", err)
 	}
-	return run(ctx, "file:"+path)
+	return run(ctx, "file:"+path, Factories)
 }
 
-func run(ctx context.Context, uri string) error {
+func run(ctx context.Context, uri string, factories func() (otelcol.Factories, error)) error {
 	// Batches are large and live shortly: memory buys time, and a memory limit bounds it.
 	debug.SetGCPercent(200)
 	c, err := otelcol.NewCollector(otelcol.CollectorSettings{
-		Factories:               Factories,
+		Factories:               factories,
 		BuildInfo:               component.BuildInfo{Command: "laxity collector", Description: "Laxity collector", Version: version()},
 		DisableGracefulShutdown: true, // the context carries the signals
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{ResolverSettings: confmap.ResolverSettings{

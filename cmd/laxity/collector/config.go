@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"text/template"
 
@@ -23,7 +22,7 @@ type Config struct {
 	Queue   string // directory of the queues
 	GRPC    string // host:port that takes OTLP over gRPC; port 0 takes a free one
 	HTTP    string // host:port that takes OTLP over HTTP
-	Metrics string // host:port of the collector's own Prometheus metrics
+	Metrics string // host:port of the page of Prometheus metrics
 
 	// NoRawSpans keeps spans out of otel_traces; hops are written all the same.
 	NoRawSpans bool
@@ -93,14 +92,6 @@ func quote(s string) (string, error) {
 
 // YAML returns the configuration as the collector reads it.
 func (c Config) YAML() ([]byte, error) {
-	host, port, err := net.SplitHostPort(c.Metrics)
-	if err != nil {
-		return nil, fmt.Errorf("metrics address: %w", err)
-	}
-	number, err := strconv.Atoi(port)
-	if err != nil {
-		return nil, fmt.Errorf("metrics address: %w", err)
-	}
 	if c.MemoryMiB == 0 {
 		c.MemoryMiB = defaultMemoryMiB
 	}
@@ -108,14 +99,12 @@ func (c Config) YAML() ([]byte, error) {
 		c.LogLevel = "warn"
 	}
 	var out bytes.Buffer
-	err = tmpl.Execute(&out, struct {
+	err := tmpl.Execute(&out, struct {
 		Config
-		Database    string
-		RawSpans    bool
-		SpikeMiB    int
-		MetricsHost string
-		MetricsPort int
-	}{c, storage.Config{DSN: c.DSN}.Database(), !c.NoRawSpans, c.MemoryMiB / 5, host, number})
+		Database string
+		RawSpans bool
+		SpikeMiB int
+	}{c, storage.Config{DSN: c.DSN}.Database(), !c.NoRawSpans, c.MemoryMiB / 5})
 	if err != nil {
 		return nil, fmt.Errorf("collector configuration: %w", err)
 	}

@@ -1,0 +1,93 @@
+package deadlineconnector
+
+import "github.com/laxity-dev/laxity/sdk/budgetattr"
+
+// metricID is the place of a metric in the table.
+type metricID uint8
+
+const (
+	mRequests metricID = iota
+	mLate
+	mExhausted
+	mMargin
+	mOverrun
+	mUsedRatio
+	mLocalBeforeFirstCall
+	mRemainingAdmission
+	mStageDecisions
+	mRefused
+	mCancellations
+	mCancellationsConfirmed
+	mTimeouts
+	mPostCancelTime
+	mPostCancelCost
+	mCostAfterDeadline
+	mAttempts
+	mRetriesSkipped
+	mEffectsUncertain
+	mLateResults
+	mExpiredInQueue
+	mRegrants
+	mStillRunning
+	mOrphanEarly
+	mOrphanSpans
+	metricCount
+)
+
+// names of the metrics that are measured here.
+var names = [metricCount]string{
+	mRequests:               budgetattr.MetricRequests,
+	mLate:                   budgetattr.MetricLate,
+	mExhausted:              budgetattr.MetricExhausted,
+	mMargin:                 budgetattr.MetricMargin,
+	mOverrun:                budgetattr.MetricOverrun,
+	mUsedRatio:              budgetattr.MetricUsedRatio,
+	mLocalBeforeFirstCall:   budgetattr.MetricLocalBeforeFirstCall,
+	mRemainingAdmission:     budgetattr.MetricRemainingAdmission,
+	mStageDecisions:         budgetattr.MetricStageDecisions,
+	mRefused:                budgetattr.MetricRefused,
+	mCancellations:          budgetattr.MetricCancellations,
+	mCancellationsConfirmed: budgetattr.MetricCancellationsConfirmed,
+	mTimeouts:               budgetattr.MetricTimeouts,
+	mPostCancelTime:         budgetattr.MetricPostCancelTime,
+	mPostCancelCost:         budgetattr.MetricPostCancelCost,
+	mCostAfterDeadline:      budgetattr.MetricCostAfterDeadline,
+	mAttempts:               budgetattr.MetricAttempts,
+	mRetriesSkipped:         budgetattr.MetricRetriesSkipped,
+	mEffectsUncertain:       budgetattr.MetricEffectsUncertain,
+	mLateResults:            budgetattr.MetricLateResults,
+	mExpiredInQueue:         budgetattr.MetricExpiredInQueue,
+	mRegrants:               budgetattr.MetricRegrants,
+	mStillRunning:           budgetattr.MetricStillRunning,
+	mOrphanEarly:            budgetattr.MetricOrphanEarly,
+	mOrphanSpans:            budgetattr.MetricOrphanSpans,
+}
+
+// describe returns what budgetattr says of the metrics that are measured here.
+func describe() (table [metricCount]budgetattr.Metric) {
+	byName := map[string]budgetattr.Metric{}
+	for _, m := range budgetattr.Metrics() {
+		byName[m.Name] = m
+	}
+	for id, name := range names {
+		table[id] = byName[name]
+	}
+	return table
+}
+
+// isHistogram, isFloat and isMiss sort the metrics; isFloat is about counters of seconds or costs.
+func (m metricID) isHistogram() bool {
+	switch m {
+	case mMargin, mOverrun, mUsedRatio, mLocalBeforeFirstCall, mRemainingAdmission, mPostCancelTime:
+		return true
+	}
+	return false
+}
+
+func (m metricID) isFloat() bool {
+	switch m {
+	case mPostCancelCost, mCostAfterDeadline, mOrphanEarly:
+		return true
+	}
+	return false
+}
