@@ -60,14 +60,18 @@ race: engine-lib ## the race detector over sdk, verdict and processor (needs a C
 .PHONY: e2e
 e2e: engine-lib build web-e2e ## the page in a real browser against the real binary
 
+# Collector components whose metadata.yaml generates their telemetry and its documentation.
+METADATA := processor/deadlineprocessor
+
 .PHONY: generate
 generate: ## regenerate what is derived: docs of names, TypeScript constants, API types
 	cd tools && $(GO) run ./docgen -root ..
+	@bin=$$(cd tools && $(GO) tool -n mdatagen); for d in $(METADATA); do (cd $$d && $$bin metadata.yaml); done
 	cd web && npm run --silent generate
 
 .PHONY: generate-check
 generate-check: web-deps generate
-	@git diff --exit-code --stat -- docs/attributes.md docs/metrics.md web/src || { echo "generated files are stale: run make generate and commit"; exit 1; }
+	@git diff --exit-code --stat -- docs/attributes.md docs/metrics.md web/src $(METADATA) || { echo "generated files are stale: run make generate and commit"; exit 1; }
 
 .PHONY: soak
 soak: engine-lib build ## the long proofs: many kills, long fuzzing

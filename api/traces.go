@@ -41,7 +41,7 @@ func (s *Server) load(ctx context.Context, c *gin.Context) (*storage.Trace, erro
 // annotate derives what spans written by somebody else's collector do not say; on ours it changes nothing.
 func annotate(trace *storage.Trace) {
 	for i := range trace.Spans {
-		classify.Annotate(&trace.Spans[i], classify.Config{})
+		classify.Builtin().Annotate(&trace.Spans[i])
 	}
 }
 

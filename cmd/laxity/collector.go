@@ -73,6 +73,7 @@ func collectorFlags(f *pflag.FlagSet, config *collector.Config) {
 	f.BoolVar(&config.Fsync, "fsync", false, "acknowledge only what survives a loss of power")
 	f.IntVar(&config.MemoryMiB, "memory-limit", 1024, "MiB above which the collector refuses requests")
 	f.Var((*budgetFrom)(&config.BudgetFrom), "budget-from", "foreign attribute that carries a budget, as NAME=UNIT with s, ms, us or ns; may be repeated")
+	f.StringVar(&config.ClassifyRules, "classify-rules", "", "file of rows that tell causes and phases, before the built-in ones; see docs/classification.md")
 	f.StringVar(&config.LogLevel, "log-level", "warn", "debug, info, warn or error")
 }
 

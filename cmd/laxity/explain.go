@@ -27,6 +27,7 @@ type explainFlags struct {
 	output     string
 	entry      string
 	budgetFrom []string
+	rules      string
 	limits     []string
 	csvMap     string
 }
@@ -61,13 +62,14 @@ timeouts that nobody recorded and at which calls of it pile up.`,
 	f.StringVarP(&flags.output, "output", "o", "text", "text, json or md (the incident record of one trace)")
 	f.StringVar(&flags.entry, "entry", "", "id of the span to draw the account for, instead of the topmost entry with a budget")
 	f.StringArrayVar(&flags.budgetFrom, "budget-from", nil, "`ATTRIBUTE=UNIT`: an attribute of another system that carries a budget, in s, ms, us or ns; may be repeated")
+	f.StringVar(&flags.rules, "classify-rules", "", "`FILE` of rows that tell causes and phases from statuses, types and texts, before the built-in ones")
 	f.StringArrayVar(&flags.limits, "known-limit", nil, "`[CALLER,]PEER[,OPERATION]=DURATION`: a timeout that is configured although no span records it; may be repeated")
 	f.StringVar(&flags.csvMap, "csv-map", "", "columns of a CSV file, as `trace=COLUMN,span=COLUMN,start=COLUMN:UNIT,…`; default from its header")
 	return cmd
 }
 
 func explain(out, notes io.Writer, path, id string, flags explainFlags) error {
-	opts, config, columns, err := explainOptions(flags)
+	opts, classifier, columns, err := explainOptions(flags)
 	if err != nil {
 		return &usageError{err}
 	}
@@ -91,7 +93,7 @@ func explain(out, notes io.Writer, path, id string, flags explainFlags) error {
 	}
 	noteRefusals(notes, path, summary)
 	for i := range spans {
-		classify.Annotate(&spans[i], config)
+		classifier.Annotate(&spans[i])
 	}
 	groups := verdict.Group(spans)
 	limits := learnFrom(groups, &opts)
@@ -132,36 +134,37 @@ func learnFrom(groups [][]span.Span, opts *verdict.Options) []limit.Limit {
 	return limits
 }
 
-func explainOptions(flags explainFlags) (opts verdict.Options, config classify.Config, columns *tracefile.Columns, err error) {
+func explainOptions(flags explainFlags) (opts verdict.Options, classifier *classify.Classifier, columns *tracefile.Columns, err error) {
+	config := classify.Config{RulesFile: flags.rules}
 	switch flags.output {
 	case "text", "json", "md":
 	default:
-		return opts, config, nil, fmt.Errorf("-o %s: want text, json or md", flags.output)
+		return opts, nil, nil, fmt.Errorf("-o %s: want text, json or md", flags.output)
 	}
 	if flags.entry != "" {
 		entry, ok := tracefile.SpanID(flags.entry)
 		if !ok {
-			return opts, config, nil, fmt.Errorf("--entry %s: no span id", flags.entry)
+			return opts, nil, nil, fmt.Errorf("--entry %s: no span id", flags.entry)
 		}
 		opts.Entry = entry
 	}
 	for _, text := range flags.budgetFrom {
 		attribute, unit, ok := cutLast(text, "=")
 		if !ok {
-			return opts, config, nil, fmt.Errorf("--budget-from %s: want ATTRIBUTE=UNIT, such as request_budget=ms", text)
+			return opts, nil, nil, fmt.Errorf("--budget-from %s: want ATTRIBUTE=UNIT, such as request_budget=ms", text)
 		}
 		config.BudgetFrom = append(config.BudgetFrom, classify.BudgetFrom{Attribute: attribute, Unit: unit})
 	}
-	if err := config.Validate(); err != nil {
-		return opts, config, nil, fmt.Errorf("--budget-from: %w", err)
+	if classifier, err = classify.New(config); err != nil {
+		return opts, nil, nil, err
 	}
 	if opts.Limits, err = parseLimits(flags.limits); err != nil {
-		return opts, config, nil, err
+		return opts, nil, nil, err
 	}
 	if flags.csvMap != "" {
 		columns, err = tracefile.ParseColumns(flags.csvMap)
 	}
-	return opts, config, columns, err
+	return opts, classifier, columns, err
 }
 
 // parseLimits reads PEER=DURATION, CALLER,PEER=DURATION and CALLER,PEER,OPERATION=DURATION; what is empty matches any.

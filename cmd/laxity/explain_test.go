@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,6 +63,41 @@ func TestExplainUsage(t *testing.T) {
 	var usage *usageError
 	if _, _, err := explainTest(t, "zipkin-shapes/skew.json", samplePath("zipkin-shapes/yelp.json"), explainFlags{}); !errors.As(err, &usage) {
 		t.Errorf("two files: %v", err)
+	}
+}
+
+// TestExplainWithRowsOfOnesOwn: an error that only this shop knows is named by its row.
+func TestExplainWithRowsOfOnesOwn(t *testing.T) {
+	dir := t.TempDir()
+	trace, rules := filepath.Join(dir, "trace.json"), filepath.Join(dir, "rules.yaml")
+	write := func(path, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(trace, `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}}]},"scopeSpans":[{"spans":[
+		{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331","name":"GET /","kind":2,"startTimeUnixNano":"1000000000","endTimeUnixNano":"3000000000"},
+		{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203332","parentSpanId":"b7ad6b7169203331","name":"stock","kind":3,
+		 "startTimeUnixNano":"1000000000","endTimeUnixNano":"2000000000","status":{"code":2,"message":"Stock ran out of patience"}}]}]}]}`)
+	write(rules, "rules:\n  - {text: ran out of patience, rule: patience, cause: local_deadline, phase: first_byte}\n")
+	run := func(flags explainFlags) string {
+		t.Helper()
+		var out strings.Builder
+		if err := explain(&out, io.Discard, trace, "", flags); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	if out := run(explainFlags{output: "json"}); strings.Contains(out, "first_byte") {
+		t.Errorf("without the row: %s", out)
+	}
+	if out := run(explainFlags{output: "json", rules: rules}); !strings.Contains(out, `"phase": "first_byte"`) {
+		t.Errorf("with the row: %s", out)
+	}
+	write(rules, "rules:\n  - {text: ran out of patience, rule: patience}\n")
+	var usage *usageError
+	if err := explain(io.Discard, io.Discard, trace, "", explainFlags{output: "json", rules: rules}); !errors.As(err, &usage) || !strings.Contains(err.Error(), "line 2") {
+		t.Errorf("a bad row: %v", err)
 	}
 }
 

@@ -1,21 +1,24 @@
 // Package classify turns what runtimes, drivers and proxies leave on a span (status codes, error types and texts, foreign
-// budget attributes) into deadline.* attributes. Everything downstream reads only those. The tables are in table.go, each
-// row with its source; a text that could mean two things gives no verdict.
+// budget attributes) into deadline.* attributes. Everything downstream reads only those. The rows are in rules.yaml, each
+// with its source; what could mean two things gives no verdict.
 package classify
 
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 )
 
-// Config of the classification. The zero value works. Safe for concurrent use.
+// Config of the classification. The zero value works: the built-in rows alone.
 type Config struct {
 	// BudgetFrom maps attributes of other systems to budgets; the first one present on a span wins.
 	BudgetFrom []BudgetFrom `mapstructure:"budget_from" yaml:"budget_from"`
+	// RulesFile and Rules are further rows, in the form of the built-in ones (rules.yaml). They come before those: first
+	// Rules, then the file.
+	RulesFile string `mapstructure:"rules_file" yaml:"rules_file"`
+	Rules     []Row  `mapstructure:"rules" yaml:"rules"`
 }
 
 // BudgetFrom is a foreign attribute that carries a budget, and its unit: s, ms, us or ns. On the called side it is what was
@@ -28,8 +31,13 @@ type BudgetFrom struct {
 // units in seconds.
 var units = map[string]float64{"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
-// Validate says what is wrong with the configuration.
+// Validate says what is wrong with the configuration, and with the file it names.
 func (c Config) Validate() error {
+	_, err := New(c)
+	return err
+}
+
+func (c Config) validateBudgets() error {
 	for i, b := range c.BudgetFrom {
 		if b.Attribute == "" {
 			return fmt.Errorf("budget_from[%d]: attribute is empty", i)
@@ -41,6 +49,39 @@ func (c Config) Validate() error {
 	return nil
 }
 
+// Classifier applies the rows. It is safe for concurrent use.
+type Classifier struct {
+	budgets []BudgetFrom
+	table   *table
+}
+
+// New reads the file that the configuration names, if any, and checks all of it.
+func New(c Config) (*Classifier, error) {
+	if err := c.validateBudgets(); err != nil {
+		return nil, err
+	}
+	t := builtin()
+	if c.RulesFile != "" {
+		rows, err := ReadRules(c.RulesFile)
+		if err != nil {
+			return nil, err
+		}
+		if t, err = newTable(rows, t); err != nil {
+			return nil, err
+		}
+	}
+	if len(c.Rules) > 0 {
+		var err error
+		if t, err = newTable(c.Rules, t); err != nil {
+			return nil, err
+		}
+	}
+	return &Classifier{budgets: c.BudgetFrom, table: t}, nil
+}
+
+// Builtin is the classifier of the zero Config.
+func Builtin() *Classifier { return &Classifier{table: builtin()} }
+
 // role is the side of a call that a span stands on.
 type role uint8
 
@@ -48,6 +89,7 @@ const (
 	inner role = iota
 	calling
 	called
+	roles = 3
 )
 
 func roleOf(k span.Kind) role {
@@ -61,18 +103,19 @@ func roleOf(k span.Kind) role {
 }
 
 // Annotate sets deadline.* attributes that follow from the span, with deadline.inferred and the rule's name. It never
-// overwrites an attribute that is there, and says nothing about cause and phase where the span already records a cause.
-func Annotate(s *span.Span, c Config) {
+// overwrites an attribute that is there, and says nothing about cause and phase where the span already records a cause. It
+// returns what told cause, phase or outcome.
+func (c *Classifier) Annotate(s *span.Span) Source {
 	r := roleOf(s.Kind)
-	for i := range c.BudgetFrom {
-		if mapBudget(s, r, c.BudgetFrom[i]) {
+	for i := range c.budgets {
+		if mapBudget(s, r, c.budgets[i]) {
 			break
 		}
 	}
 	if s.Attrs.Has(budgetattr.CancelCauseKey) || s.Attrs.Has(budgetattr.TimeoutPhaseKey) {
-		return
+		return ""
 	}
-	apply(s, r, judge(s, r))
+	return apply(s, r, c.table.judge(s, r))
 }
 
 func mapBudget(s *span.Span, r role, b BudgetFrom) bool {
@@ -94,23 +137,25 @@ func mapBudget(s *span.Span, r role, b BudgetFrom) bool {
 	return true
 }
 
-func apply(s *span.Span, r role, v verdict) {
-	if v.cause != "" {
-		s.Infer(v.rule, budgetattr.CancelCauseKey, string(v.cause))
+func apply(s *span.Span, r role, v verdict) (told Source) {
+	set := func(key, value string) {
+		if value != "" && s.Infer(v.rule, key, value) {
+			told = v.source
+		}
 	}
-	if v.phase != "" {
-		s.Infer(v.rule, budgetattr.TimeoutPhaseKey, string(v.phase))
+	set(budgetattr.CancelCauseKey, string(v.cause))
+	set(budgetattr.TimeoutPhaseKey, string(v.phase))
+	if r == called || s.Parent.IsZero() {
+		set(budgetattr.OutcomeKey, string(v.outcome))
 	}
-	if v.outcome != "" && (r == called || s.Parent.IsZero()) {
-		s.Infer(v.rule, budgetattr.OutcomeKey, string(v.outcome))
-	}
+	return told
 }
 
 // judge asks the most telling source first.
-func judge(s *span.Span, r role) verdict {
+func (t *table) judge(s *span.Span, r role) verdict {
 	a := s.Attrs
-	if flags, ok := a["response_flags"].(string); ok && flags != "-" && flags != "" {
-		if v := envoy(flags, r); v.rule != "" {
+	if flags, ok := a["response_flags"].(string); ok && flags != "-" {
+		if v := t.flags(flags, r); !v.none() {
 			return v
 		}
 	}
@@ -120,52 +165,38 @@ func judge(s *span.Span, r role) verdict {
 		}
 	}
 	if failed(s) {
-		if v := fromError(s, r); v.rule != "" {
+		if v := t.fromError(s, r); !v.none() {
 			return v
 		}
 	}
 	if code, ok := grpcCode(a); ok {
-		if v := grpcCodes[code][r]; v.rule != "" {
+		if v := t.status(byGRPC, code, r); !v.none() {
 			return v
 		}
 	}
 	if code, ok := httpCode(a); ok {
-		if v := httpCodes[code][r]; v.rule != "" {
+		if v := t.status(byHTTP, code, r); v.rule != "" {
 			return v
 		}
 		if r == called && code >= 500 && code <= 599 && s.Status != span.StatusError {
-			return verdict{rule: "http_5xx", outcome: budgetattr.OutcomeFailed}
+			return serverError
 		}
 	}
 	if r == called && s.Status != span.StatusError && errorTag(a) {
-		return verdict{rule: "error_tag", outcome: budgetattr.OutcomeFailed}
-	}
-	return verdict{}
-}
-
-func envoy(flags string, r role) verdict {
-	for flags != "" {
-		var flag string
-		flag, flags, _ = strings.Cut(flags, ",")
-		if v := envoyFlags[flag][r]; v.rule != "" {
-			return v
-		}
+		return errorTagged
 	}
 	return verdict{}
 }
 
 func grpcCode(a span.Attributes) (int64, bool) {
 	for _, key := range [...]string{"rpc.grpc.status_code", "rpc.response.status_code", "grpc.status_code"} {
-		v, ok := a[key]
-		if !ok {
-			continue
+		switch v := a[key].(type) {
+		case nil:
+		case string:
+			return grpcStatus(v)
+		default:
+			return a.Int(key)
 		}
-		if name, isText := v.(string); isText {
-			if code, known := grpcNames[strings.ToUpper(name)]; known {
-				return code, true
-			}
-		}
-		return a.Int(key)
 	}
 	return 0, false
 }
@@ -199,94 +230,57 @@ func errorEvent(s *span.Span) *span.Event {
 	return nil
 }
 
-// fromError reads types, then texts.
-func fromError(s *span.Span, r role) verdict {
+// fromError reads types and codes, then texts. Where a type tells less than a text that does not contradict it, the text
+// wins: a SocketTimeoutException is one of connecting or of reading.
+func (t *table) fromError(s *span.Span, r role) verdict {
+	v := t.fromTypes(s, r)
+	if !v.none() && (v.outcome != "" || v.cause != "" && v.phase != "") {
+		return v
+	}
+	w := t.fromTexts(s, r)
+	switch {
+	case v.none():
+		return w
+	case w.none(), v.cause != "" && w.cause != v.cause, v.phase != "" && w.phase != v.phase, w.cause == "" || w.phase == "":
+		return v
+	}
+	return w
+}
+
+func (t *table) fromTypes(s *span.Span, r role) verdict {
 	a := s.Attrs
-	for _, key := range [...]string{"error.type", "exception.type", "db.response.status_code"} {
-		if v := fromType(a.String(key), r); v.rule != "" {
+	for _, key := range [...]string{"error.type", "exception.type", "rpc.connect_rpc.error_code"} {
+		if v := t.typ(a.String(key), r); !v.none() {
+			return v
+		}
+	}
+	for _, key := range [...]string{"db.response.status_code", "error.type"} {
+		if v := t.code(systemOf(a), a.String(key), r); !v.none() {
 			return v
 		}
 	}
 	for i := range s.Events {
-		if v := fromType(s.Events[i].Attrs.String("exception.type"), r); v.rule != "" {
+		if v := t.typ(s.Events[i].Attrs.String("exception.type"), r); !v.none() {
 			return v
 		}
 	}
+	return verdict{}
+}
+
+func (t *table) fromTexts(s *span.Span, r role) verdict {
+	a := s.Attrs
 	for _, text := range [...]string{s.StatusMessage, a.String("error.message"), a.String("exception.message"), a.String("error")} {
-		if v := fromText(text, r); v.rule != "" {
+		if v := t.text(text, r); v.rule != "" {
 			return v
 		}
 	}
 	for i := range s.Events {
 		e := s.Events[i].Attrs
 		for _, key := range [...]string{"exception.message", "error.object", "error", "message"} {
-			if v := fromText(e.String(key), r); v.rule != "" {
+			if v := t.text(e.String(key), r); v.rule != "" {
 				return v
 			}
 		}
 	}
 	return verdict{}
-}
-
-func fromType(name string, r role) verdict {
-	if name == "" {
-		return verdict{}
-	}
-	v, ok := types[name]
-	if !ok {
-		if i := strings.LastIndexAny(name, ".:/$"); i >= 0 {
-			v = types[name[i+1:]]
-		}
-	}
-	// A type on the called side or inside may have come up from a call that the span made.
-	if r != calling && v.outcome == "" && v.cause != budgetattr.CauseUpstreamCancel {
-		return verdict{}
-	}
-	return v
-}
-
-// How much of a long text is looked at: errors say what happened first, wrapped ones last.
-const (
-	head = 256
-	tail = 128
-)
-
-func shorten(text string) string {
-	if len(text) <= head+tail {
-		return text
-	}
-	return text[:head] + " … " + text[len(text)-tail:]
-}
-
-func fromText(text string, r role) verdict {
-	if text == "" {
-		return verdict{}
-	}
-	if v, ok := whole[text]; ok {
-		return v
-	}
-	if r != calling {
-		return verdict{}
-	}
-	text = strings.ToLower(shorten(text))
-	if !mentions(text) {
-		return verdict{}
-	}
-	for _, s := range shaped {
-		if _, after, ok := strings.Cut(text, s.first); ok && strings.Contains(after, s.second) {
-			return s.verdict
-		}
-	}
-	for i := range texts {
-		if strings.Contains(text, texts[i].contains) {
-			return texts[i].verdict
-		}
-	}
-	return verdict{}
-}
-
-// mentions is the quick test that a text may be in the tables: all of them speak of time or of cancelling.
-func mentions(text string) bool {
-	return strings.Contains(text, "time") || strings.Contains(text, "cancel") || strings.Contains(text, "deadline") ||
-		strings.Contains(text, "queuepool")
 }

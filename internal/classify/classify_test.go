@@ -25,7 +25,7 @@ func TestCases(t *testing.T) {
 			t.Fatalf("no expectation in %q", line)
 		}
 		s := parse(t, facts)
-		Annotate(&s, Config{})
+		Builtin().Annotate(&s)
 		var got []string
 		for _, key := range []string{budgetattr.CancelCauseKey, budgetattr.TimeoutPhaseKey, budgetattr.OutcomeKey, budgetattr.InferredRuleKey} {
 			value := s.Attrs.String(key)
@@ -41,6 +41,15 @@ func TestCases(t *testing.T) {
 			t.Errorf("%s: deadline.inferred without a rule, or a rule without it", facts)
 		}
 	}
+}
+
+func mustNew(t *testing.T, c Config) *Classifier {
+	t.Helper()
+	classifier, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return classifier
 }
 
 func parse(t *testing.T, facts string) span.Span {
@@ -65,7 +74,7 @@ func parse(t *testing.T, facts string) span.Span {
 	for _, word := range words[2:] {
 		key, value, _ := strings.Cut(word, "=")
 		value = strings.ReplaceAll(value, "_", " ")
-		if strings.HasPrefix(key, "deadline.") || strings.HasSuffix(key, ".type") || strings.HasSuffix(key, "status_code") {
+		if strings.HasPrefix(key, "deadline.") || strings.HasSuffix(key, ".type") || strings.HasSuffix(key, "_code") {
 			value = word[strings.Index(word, "=")+1:]
 		}
 		switch {
@@ -92,18 +101,18 @@ func TestBudgetFrom(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := span.Span{Kind: span.KindClient, Attrs: span.Attributes{"request_budget": "9989", "timeout": int64(3)}}
-	Annotate(&s, config)
+	mustNew(t, config).Annotate(&s)
 	if got := s.Attrs[budgetattr.RemainingBeforeKey]; got != 9.989 {
 		t.Errorf("a call's budget is what was left: %v", got)
 	}
 	s = span.Span{Kind: span.KindServer, Attrs: span.Attributes{"request_budget": int64(10003)}}
-	Annotate(&s, config)
+	mustNew(t, config).Annotate(&s)
 	if got := s.Attrs[budgetattr.BudgetReceivedKey]; got != 10.003 || !s.InferredBy(span.RuleBudgetFrom) {
 		t.Errorf("a server's budget is what it received: %v", s.Attrs)
 	}
 	s = span.Span{Kind: span.KindServer, Attrs: span.Attributes{"request_budget": int64(10003), budgetattr.BudgetReceivedKey: 2.5}}
 	before := maps.Clone(s.Attrs)
-	Annotate(&s, config)
+	mustNew(t, config).Annotate(&s)
 	if !maps.Equal(before, s.Attrs) {
 		t.Errorf("a recorded budget was overwritten: %v", s.Attrs)
 	}
@@ -118,41 +127,9 @@ func TestBudgetFrom(t *testing.T) {
 func TestIssueAbsurdForeignBudget(t *testing.T) {
 	config := Config{BudgetFrom: []BudgetFrom{{"request_budget", "s"}, {"timeout", "s"}}}
 	s := span.Span{Kind: span.KindServer, Attrs: span.Attributes{"request_budget": 1e308, "timeout": int64(3)}}
-	Annotate(&s, config)
+	mustNew(t, config).Annotate(&s)
 	if got := s.Attrs[budgetattr.BudgetReceivedKey]; got != 3.0 {
 		t.Errorf("got %v", got)
-	}
-}
-
-// TestTablesNameKnownValues: every cause, phase and outcome of the tables is one of the names.
-func TestTablesNameKnownValues(t *testing.T) {
-	check := func(name string, v verdict) {
-		if v == (verdict{}) {
-			return
-		}
-		if v.rule == "" {
-			t.Errorf("%s: no rule", name)
-		}
-		if strings.Contains(v.rule, ",") || v.rule != strings.ToLower(v.rule) {
-			t.Errorf("%s: rule %q", name, v.rule)
-		}
-	}
-	for name, v := range types {
-		check(name, v)
-	}
-	for _, x := range texts {
-		check(x.contains, x.verdict)
-		if x.contains != strings.ToLower(x.contains) {
-			t.Errorf("%q can never match: texts are compared in lower case", x.contains)
-		}
-		if x.verdict != (verdict{}) && !mentions(x.contains) {
-			t.Errorf("%q can never match: the quick test drops it", x.contains)
-		}
-	}
-	for _, x := range shaped {
-		if !mentions(x.first + x.second) {
-			t.Errorf("%q … %q can never match: the quick test drops it", x.first, x.second)
-		}
 	}
 }
 
@@ -160,28 +137,34 @@ func BenchmarkAnnotateHealthy(b *testing.B) {
 	s := span.Span{Kind: span.KindServer, Attrs: span.Attributes{"http.request.method": "GET", "http.route": "/x", "http.response.status_code": int64(200),
 		"url.path": "/x", "server.address": "a", "network.protocol.version": "1.1"}}
 	b.ReportAllocs()
+	c := Builtin()
 	for b.Loop() {
-		Annotate(&s, Config{})
+		c.Annotate(&s)
 	}
 }
 
 func BenchmarkAnnotateLongError(b *testing.B) {
 	s := span.Span{Kind: span.KindClient, Status: span.StatusError, StatusMessage: strings.Repeat("a long error text at some time ", 500), Attrs: span.Attributes{}}
 	b.ReportAllocs()
+	c := Builtin()
 	for b.Loop() {
-		Annotate(&s, Config{})
+		c.Annotate(&s)
 	}
 }
 
 func FuzzAnnotate(f *testing.F) {
 	f.Add("context deadline exceeded", "timeout", "UT,DC", int64(4))
+	c, err := New(Config{BudgetFrom: []BudgetFrom{{"error.type", "ms"}}})
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, text, kind, flags string, code int64) {
 		for k := span.KindUnspecified; k <= span.KindConsumer; k++ {
 			s := span.Span{Kind: k, Status: span.StatusError, StatusMessage: text, Attrs: span.Attributes{
 				"error.type": kind, "response_flags": flags, "rpc.grpc.status_code": code, "http.status_code": text}}
-			Annotate(&s, Config{BudgetFrom: []BudgetFrom{{"error.type", "ms"}}})
+			c.Annotate(&s)
 			before := maps.Clone(s.Attrs)
-			Annotate(&s, Config{BudgetFrom: []BudgetFrom{{"error.type", "ms"}}})
+			c.Annotate(&s)
 			if s.Attrs[budgetattr.CancelCauseKey] != before[budgetattr.CancelCauseKey] {
 				t.Errorf("a second look changed %v to %v", before, s.Attrs)
 			}

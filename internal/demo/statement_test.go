@@ -22,7 +22,7 @@ import (
 func statements(resources []*tracepb.ResourceSpans) map[string]*verdict.Statement {
 	spans := tracefile.Spans(resources)
 	for i := range spans {
-		classify.Annotate(&spans[i], classify.Config{})
+		classify.Builtin().Annotate(&spans[i])
 	}
 	all := map[string]*verdict.Statement{}
 	for _, trace := range verdict.Group(spans) {

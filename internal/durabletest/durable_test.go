@@ -93,7 +93,7 @@ func (s *site) rules() []verdict.Rule {
 		for _, e := range r.Events() {
 			p.Events = append(p.Events, span.Event{Name: e.Name, Time: e.Time.UnixNano(), Attrs: attributes(e.Attributes)})
 		}
-		classify.Annotate(&p, classify.Config{})
+		classify.Builtin().Annotate(&p)
 		spans = append(spans, p)
 	}
 	var rules []verdict.Rule

@@ -157,3 +157,13 @@ func clean(s string, limit int) string {
 	}
 	return strings.ToValidUTF8(s[:limit], "")
 }
+
+// Sensible reports whether the value of an attribute can be kept; of keys that are no facts nothing is asked.
+func Sensible(attrs span.Attributes, key string) bool {
+	i, known := factByKey[key]
+	if !known {
+		return true
+	}
+	_, ok := valueOf(attrs, i)
+	return ok
+}

@@ -20,7 +20,7 @@ func callsOf(t *testing.T, path string) []verdict.Call {
 	}
 	spans := tracefile.Spans(file.Resources)
 	for i := range spans {
-		classify.Annotate(&spans[i], classify.Config{})
+		classify.Builtin().Annotate(&spans[i])
 	}
 	var calls []verdict.Call
 	for _, group := range verdict.Group(spans) {

@@ -76,9 +76,13 @@ func judgeFile(t *testing.T, path, folder string) []*verdict.Statement {
 	if err != nil {
 		t.Fatal(err)
 	}
+	classifier, err := classify.New(known[folder])
+	if err != nil {
+		t.Fatal(err)
+	}
 	spans := tracefile.Spans(file.Resources)
 	for i := range spans {
-		classify.Annotate(&spans[i], known[folder])
+		classifier.Annotate(&spans[i])
 	}
 	groups := verdict.Group(spans)
 	var calls []verdict.Call

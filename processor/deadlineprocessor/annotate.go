@@ -8,112 +8,258 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/laxity-dev/laxity/internal/classify"
+	"github.com/laxity-dev/laxity/internal/hop"
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/internal/verdict"
-	"github.com/laxity-dev/laxity/processor/pspan"
+	"github.com/laxity-dev/laxity/processor/deadlineprocessor/internal/metadata"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 )
 
-const scopeName = "github.com/laxity-dev/laxity/processor/deadlineprocessor"
-
 type annotator struct {
-	config   classify.Config
-	counters counters
-	readers  sync.Pool
+	classifier *classify.Classifier
+	telemetry  *metadata.TelemetryBuilder
+	readers    sync.Pool // of *reader
 }
 
-type counters struct{ annotated, late, inferred metric.Int64Counter }
-
-func newCounters(provider metric.MeterProvider) (c counters, err error) {
-	meter := provider.Meter(scopeName)
-	for _, m := range []struct {
-		counter           *metric.Int64Counter
-		name, description string
-	}{
-		{&c.annotated, "otelcol_processor_deadline_annotated_spans", "Spans that got at least one attribute."},
-		{&c.late, "otelcol_processor_deadline_late_spans", "Spans that were answered after their governing limit."},
-		{&c.inferred, "otelcol_processor_deadline_inferred_spans", "Spans with a fact that was derived, not recorded."},
-	} {
-		if *m.counter, err = meter.Int64Counter(m.name, metric.WithUnit("{span}"), metric.WithDescription(m.description)); err != nil {
-			return c, err
-		}
-	}
-	return c, nil
-}
-
+// process annotates in place. Most spans say nothing about a budget or an end; they are looked at once and not read.
 func (a *annotator) process(ctx context.Context, td ptrace.Traces) (ptrace.Traces, error) {
-	reader, _ := a.readers.Get().(*pspan.Reader)
-	if reader == nil {
-		reader = &pspan.Reader{}
+	r, _ := a.readers.Get().(*reader)
+	if r == nil {
+		r = newReader(a.classifier)
 	}
-	defer a.readers.Put(reader)
-	var annotated, late, inferred int64
+	defer a.readers.Put(r)
+	var n tally
 	for _, rs := range td.ResourceSpans().All() {
-		reader.Resource(rs.Resource())
 		for _, ss := range rs.ScopeSpans().All() {
-			reader.Scope(ss.Scope())
 			for _, in := range ss.Spans().All() {
-				if !a.concerns(in) {
-					continue
-				}
-				s := reader.Span(in)
-				before := facts{len(s.Attrs), s.Attrs.String(budgetattr.InferredRuleKey)}
-				classify.Annotate(s, a.config)
-				v := verdict.JudgeSpan(s)
-				v.Annotate(s)
-				if v.Late {
-					late++
-				}
-				if after := (facts{len(s.Attrs), s.Attrs.String(budgetattr.InferredRuleKey)}); after != before {
-					write(s.Attrs, in.Attributes())
-					annotated++
-				}
-				if set, _ := s.Attrs.Bool(budgetattr.InferredKey); set {
-					inferred++
+				n.valid(in)
+				if r.concerns(in) {
+					a.annotate(r, in, &n)
 				}
 			}
 		}
 	}
-	a.counters.annotated.Add(ctx, annotated)
-	a.counters.late.Add(ctx, late)
-	a.counters.inferred.Add(ctx, inferred)
+	n.add(ctx, a.telemetry)
 	return td, nil
 }
 
-// facts tells whether a span got more of them.
-type facts struct {
-	n     int
-	rules string
+func (a *annotator) annotate(r *reader, in ptrace.Span, n *tally) {
+	n.judged++
+	s := r.read(in)
+	n.bad += r.bad
+	rules := s.Attrs.String(budgetattr.InferredRuleKey)
+	if source := a.classifier.Annotate(s); source != "" {
+		n.source(source)
+	}
+	v := verdict.JudgeSpan(s)
+	v.Annotate(s)
+	if v.Late {
+		n.late++
+	}
+	if r.write(in.Attributes(), rules) {
+		n.annotated++
+	}
+	if set, _ := s.Attrs.Bool(budgetattr.InferredKey); set {
+		n.inferred++
+	}
 }
 
-// concerns reports whether a span can say anything about a budget. Most spans inside a process do not.
-func (a *annotator) concerns(s ptrace.Span) bool {
-	return pspan.IsHop(s) || s.Status().Code() == ptrace.StatusCodeError || s.Events().Len() > 0 || len(a.config.BudgetFrom) > 0
+// tally counts one batch.
+type tally struct {
+	judged, annotated, late, inferred, bad int64
+
+	sources []counted[classify.Source]
+	invalid []counted[hop.Reason]
 }
 
-// write copies the deadline.* attributes back, in the order of their keys.
-func write(from span.Attributes, to pcommon.Map) {
-	var keys []string
-	for key := range from {
-		if strings.HasPrefix(key, budgetattr.Prefix) {
-			keys = append(keys, key)
+type counted[T ~string] struct {
+	what T
+	n    int64
+}
+
+func count[T ~string](list []counted[T], what T) []counted[T] {
+	i := slices.IndexFunc(list, func(c counted[T]) bool { return c.what == what })
+	if i < 0 {
+		return append(list, counted[T]{what, 1})
+	}
+	list[i].n++
+	return list
+}
+
+func (n *tally) source(s classify.Source) { n.sources = count(n.sources, s) }
+
+// valid counts a span that storage could not hold. It passes all the same.
+func (n *tally) valid(in ptrace.Span) {
+	reason := hop.Check(span.TraceID(in.TraceID()), span.ID(in.SpanID()), uint64(in.StartTimestamp()), uint64(in.EndTimestamp()))
+	if reason != hop.ReasonNone {
+		n.invalid = count(n.invalid, reason)
+	}
+}
+
+func (n *tally) add(ctx context.Context, t *metadata.TelemetryBuilder) {
+	t.ProcessorDeadlineJudgedSpans.Add(ctx, n.judged)
+	t.ProcessorDeadlineAnnotatedSpans.Add(ctx, n.annotated)
+	t.ProcessorDeadlineLateSpans.Add(ctx, n.late)
+	t.ProcessorDeadlineInferredSpans.Add(ctx, n.inferred)
+	t.ProcessorDeadlineBadAttributes.Add(ctx, n.bad)
+	for _, c := range n.sources {
+		t.ProcessorDeadlineClassifiedSpans.Add(ctx, c.n, metric.WithAttributes(attribute.String("source", string(c.what))))
+	}
+	for _, c := range n.invalid {
+		t.ProcessorDeadlineInvalidSpans.Add(ctx, c.n, metric.WithAttributes(attribute.String("reason", string(c.what))))
+	}
+}
+
+// outputs are the attributes that the processor may add.
+var outputs = [...]string{
+	budgetattr.BudgetReceivedKey, budgetattr.RemainingBeforeKey, budgetattr.MarginKey, budgetattr.LateKey, budgetattr.UsedRatioKey,
+	budgetattr.OutcomeKey, budgetattr.TimeoutPhaseKey, budgetattr.CancelCauseKey, budgetattr.PostCancelTimeKey,
+	budgetattr.InferredKey, budgetattr.InferredRuleKey,
+}
+
+// reader reads one span after the other into the same memory: of the attributes only those that a judgement reads.
+type reader struct {
+	classifier *classify.Classifier
+	span       span.Span
+	// failed: the span may say that it failed, so that its events are read.
+	failed bool
+	// had marks the outputs that the span came with.
+	had [len(outputs)]bool
+	bad int64
+}
+
+func newReader(c *classify.Classifier) *reader {
+	return &reader{classifier: c, span: span.Span{Attrs: span.Attributes{}}}
+}
+
+// concerns looks at a span once and reports whether anything on it may lead to a new attribute. It reports so once too often
+// rather than too seldom.
+func (r *reader) concerns(in ptrace.Span) bool {
+	r.failed = in.Status().Code() == ptrace.StatusCodeError || hasErrorEvent(in.Events())
+	speaks := r.failed
+	for name, v := range in.Attributes().All() {
+		if strings.HasPrefix(name, budgetattr.Prefix) {
+			speaks = true
+			continue
+		}
+		key := r.classifier.Look(name)
+		if key <= classify.KeyNone || key == classify.KeyDetail {
+			continue
+		}
+		said := false
+		switch v.Type() {
+		case pcommon.ValueTypeStr:
+			said = r.classifier.Speaks(key, v.Str())
+		case pcommon.ValueTypeInt:
+			said = r.classifier.SpeaksInt(key, v.Int())
+		case pcommon.ValueTypeBool:
+			said = v.Bool()
+		default:
+			said = true
+		}
+		speaks = speaks || said
+		r.failed = r.failed || said && (key == classify.KeyTag || key == classify.KeyType)
+	}
+	return speaks
+}
+
+// hasErrorEvent finds the log by which OpenTracing tells an error.
+func hasErrorEvent(events ptrace.SpanEventSlice) bool {
+	for _, e := range events.All() {
+		if e.Name() == "error" {
+			return true
+		}
+		for key, v := range e.Attributes().All() {
+			if key == "error.object" || key == "error" || key == "event" && v.Str() == "error" {
+				return true
+			}
 		}
 	}
-	slices.Sort(keys)
-	to.EnsureCapacity(to.Len() + len(keys))
-	for _, key := range keys {
-		switch v := from[key].(type) {
+	return false
+}
+
+// read returns the span as plain values, valid until the next call.
+func (r *reader) read(in ptrace.Span) *span.Span {
+	s := &r.span
+	s.Parent = span.ID(in.ParentSpanID())
+	s.Kind, s.Status, s.StatusMessage = span.Kind(in.Kind()), span.Status(in.Status().Code()), in.Status().Message()
+	s.Start, s.End = int64(in.StartTimestamp()), int64(in.EndTimestamp())
+	clear(s.Attrs)
+	r.had, r.bad = [len(outputs)]bool{}, 0
+	for key, v := range in.Attributes().All() {
+		fact := strings.HasPrefix(key, budgetattr.Prefix)
+		if !fact && r.classifier.Look(key) == classify.KeyNone {
+			continue
+		}
+		value := plain(v)
+		if value != nil {
+			s.Attrs[key] = value
+		}
+		if !fact {
+			continue
+		}
+		if i := slices.Index(outputs[:], key); i >= 0 {
+			r.had[i] = true
+		}
+		if value == nil || !hop.Sensible(s.Attrs, key) {
+			r.bad++
+		}
+	}
+	s.Events = s.Events[:0]
+	if r.failed {
+		r.readEvents(in.Events())
+	}
+	return s
+}
+
+func (r *reader) readEvents(events ptrace.SpanEventSlice) {
+	for _, in := range events.All() {
+		e := span.Event{Name: in.Name(), Attrs: make(span.Attributes, in.Attributes().Len())}
+		for key, v := range in.Attributes().All() {
+			if value := plain(v); value != nil {
+				e.Attrs[key] = value
+			}
+		}
+		r.span.Events = append(r.span.Events, e)
+	}
+}
+
+// plain returns a value as span.Attributes holds it; nothing that is judged is a list, bytes or a map.
+func plain(v pcommon.Value) any {
+	switch v.Type() {
+	case pcommon.ValueTypeStr:
+		return v.Str()
+	case pcommon.ValueTypeInt:
+		return v.Int()
+	case pcommon.ValueTypeDouble:
+		return v.Double()
+	case pcommon.ValueTypeBool:
+		return v.Bool()
+	}
+	return nil
+}
+
+// write adds the new attributes to those that the span came with, and reports whether there were any. Rules is what
+// deadline.inferred.rule said before.
+func (r *reader) write(to pcommon.Map, rules string) (added bool) {
+	for i, key := range outputs {
+		value, ok := r.span.Attrs[key]
+		if !ok || r.had[i] && (key != budgetattr.InferredRuleKey || value == rules) {
+			continue
+		}
+		added = true
+		switch v := value.(type) {
 		case string:
 			to.PutStr(key, v)
 		case bool:
 			to.PutBool(key, v)
-		case int64:
-			to.PutInt(key, v)
 		case float64:
 			to.PutDouble(key, v)
 		}
 	}
+	return added
 }

@@ -11,13 +11,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processortest"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
-	"go.uber.org/goleak"
 
 	"github.com/laxity-dev/laxity/internal/classify"
+	"github.com/laxity-dev/laxity/processor/deadlineprocessor/internal/metadata"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // process sends one span of a second through a processor and returns what comes out.
 func process(t *testing.T, config *Config, kind ptrace.SpanKind, attrs map[string]any) map[string]any {
@@ -161,11 +159,11 @@ func BenchmarkAnnotate(b *testing.B) {
 			s.Attributes().PutStr(key, "value")
 		}
 	}
-	counters, err := newCounters(componenttest.NewNopTelemetrySettings().MeterProvider)
+	telemetry, err := metadata.NewTelemetryBuilder(componenttest.NewNopTelemetrySettings())
 	if err != nil {
 		b.Fatal(err)
 	}
-	a := &annotator{counters: counters}
+	a := &annotator{classifier: classify.Builtin(), telemetry: telemetry}
 	b.ReportAllocs()
 	for b.Loop() {
 		_, _ = a.process(b.Context(), td)

@@ -1,6 +1,3 @@
-// Package deadlineprocessor adds to each span what its own facts say about its time budget: margin, ratio, late, outcome,
-// cause, phase and post-cancel time. It keeps no state: a span is annotated from itself and forwarded at once. What needs two
-// spans is judged from storage.
 package deadlineprocessor
 
 import (
@@ -11,23 +8,31 @@ import (
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/processor"
 	"go.opentelemetry.io/collector/processor/processorhelper"
+
+	"github.com/laxity-dev/laxity/internal/classify"
+	"github.com/laxity-dev/laxity/processor/deadlineprocessor/internal/metadata"
 )
 
 // NewFactory returns the factory of the processor.
 func NewFactory() processor.Factory {
 	return processor.NewFactory(
-		component.MustNewType("deadline"),
+		metadata.Type,
 		func() component.Config { return &Config{} },
-		processor.WithTraces(newTraces, component.StabilityLevelBeta),
+		processor.WithTraces(newTraces, metadata.TracesStability),
 	)
 }
 
 func newTraces(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Traces) (processor.Traces, error) {
-	counters, err := newCounters(set.MeterProvider)
+	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
 	if err != nil {
 		return nil, fmt.Errorf("deadline processor: %w", err)
 	}
-	a := &annotator{config: cfg.(*Config).Config, counters: counters}
+	classifier, err := classify.New(cfg.(*Config).Config)
+	if err != nil {
+		return nil, fmt.Errorf("deadline processor: %w", err)
+	}
+	a := &annotator{classifier: classifier, telemetry: telemetry}
 	return processorhelper.NewTraces(ctx, set, cfg, next, a.process,
-		processorhelper.WithCapabilities(consumer.Capabilities{MutatesData: true}))
+		processorhelper.WithCapabilities(consumer.Capabilities{MutatesData: true}),
+		processorhelper.WithShutdown(func(context.Context) error { telemetry.Shutdown(); return nil }))
 }

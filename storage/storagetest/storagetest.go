@@ -94,7 +94,7 @@ func annotate(spans []span.Span) []span.Span {
 			attrs[key] = value
 		}
 		s.Attrs = attrs
-		classify.Annotate(&s, classify.Config{})
+		classify.Builtin().Annotate(&s)
 		verdict.JudgeSpan(&s).Annotate(&s)
 		annotated[i] = s
 	}

@@ -120,7 +120,7 @@ func judged(trace *storage.Trace) []storage.Verdict {
 	starts := make(map[string]int64, len(trace.Spans))
 	for i := range trace.Spans {
 		s := &trace.Spans[i]
-		classify.Annotate(s, classify.Config{}) // on spans that our collector wrote it changes nothing
+		classify.Builtin().Annotate(s) // on spans that our collector wrote it changes nothing
 		starts[s.ID.String()] = s.Start
 	}
 	statement := verdict.Judge(trace.Spans, verdict.Options{})

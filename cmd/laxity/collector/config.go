@@ -35,11 +35,13 @@ type Config struct {
 	MemoryMiB  int
 	LogLevel   string // debug, info, warn or error; default warn
 	BudgetFrom []classify.BudgetFrom
+	// ClassifyRules is a file of rows that come before the built-in ones; see docs/classification.md.
+	ClassifyRules string
 }
 
 // Validate reports what is wrong with the configuration.
 func (c Config) Validate() error {
-	errs := []error{storage.Config{DSN: c.DSN}.Validate(), classify.Config{BudgetFrom: c.BudgetFrom}.Validate()}
+	errs := []error{storage.Config{DSN: c.DSN}.Validate(), classify.Config{BudgetFrom: c.BudgetFrom, RulesFile: c.ClassifyRules}.Validate()}
 	if c.Queue == "" {
 		errs = append(errs, errors.New("directory of the queues is empty"))
 	}

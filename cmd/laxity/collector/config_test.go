@@ -1,6 +1,8 @@
 package collector
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -26,6 +28,7 @@ func TestValidate(t *testing.T) {
 		"open HTTP":         func(c *Config) { c.HTTP = ":4318" },
 		"a name is no port": func(c *Config) { c.Metrics = "localhost" },
 		"too little memory": func(c *Config) { c.MemoryMiB = 10 },
+		"no such rules":     func(c *Config) { c.ClassifyRules = filepath.Join(t.TempDir(), "none.yaml") },
 		"unit":              func(c *Config) { c.BudgetFrom = []classify.BudgetFrom{{Attribute: "a", Unit: "min"}} },
 	} {
 		c := valid(t)
@@ -55,6 +58,10 @@ func TestTheCollectorTakesTheConfiguration(t *testing.T) {
 		"all": func(c *Config) {
 			c.NoRawSpans, c.TokenFile, c.Fsync, c.LogLevel, c.MemoryMiB = true, "/tmp/a \"token\"", true, "debug", 256
 			c.BudgetFrom = []classify.BudgetFrom{{Attribute: "x-${env:HOME}", Unit: "ms"}}
+			c.ClassifyRules = filepath.Join(t.TempDir(), "$mine.yaml")
+			if err := os.WriteFile(c.ClassifyRules, []byte("rules: [{type: Busy, rule: busy, phase: queue}]"), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		},
 	} {
 		c := valid(t)
