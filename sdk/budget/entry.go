@@ -76,6 +76,7 @@ type Entry struct {
 	answered    bool
 	left        []openHop // hops open when the answer went out
 	open        *hopState // the first of a list
+	spare       *hopState // states of hops that have ended, the first of a list by next
 	ended       bool
 }
 
@@ -137,7 +138,9 @@ func (en *Entry) admit(mode budgetattr.Mode) (budgetattr.Mode, *ExhaustedError) 
 		if !bounded {
 			g.Source = budgetattr.SourceCaller
 		}
-		g.Received, en.limit = LimitOf(max(d.Sub(en.start), 0)), d
+		// Measured once, like an expiry: a deadline made elsewhere may know the wall clock only.
+		left := d.Sub(en.start)
+		g.Received, en.limit = LimitOf(max(left, 0)), en.start.Add(left)
 	}
 	expiredAlready := false
 	if x := en.arrival.Expiry; !x.IsZero() {
@@ -422,32 +425,50 @@ func (en *Entry) governedByExpiry(at time.Time) {
 }
 
 // called notes the first downstream call.
-func (en *Entry) called(now time.Time) {
+func (en *Entry) called(p *plan) {
 	if en.firstCall.Load() == 0 {
-		en.firstCall.CompareAndSwap(0, max(int64(now.Sub(en.start)), 1))
+		en.firstCall.CompareAndSwap(0, max(int64(p.start().Sub(en.start)), 1))
 	}
+}
+
+// state returns a state for a hop of the request, which may be none.
+func (en *Entry) state() *hopState {
+	if en != nil {
+		en.mu.Lock()
+		h := en.spare
+		if h != nil {
+			en.spare = h.next
+		}
+		en.mu.Unlock()
+		if h != nil {
+			return h
+		}
+	}
+	return hopStates.Get().(*hopState)
 }
 
 // track adds an open hop; it reports false if the request is already over.
 func (en *Entry) track(h *hopState) bool {
 	en.mu.Lock()
-	defer en.mu.Unlock()
 	if en.ended {
+		en.mu.Unlock()
 		return false
 	}
-	h.next = en.open
+	h.prev, h.next = nil, en.open
 	if h.next != nil {
 		h.next.prev = h
 	}
 	en.open = h
+	en.mu.Unlock()
 	return true
 }
 
-// untrack removes a hop; it reports false if the request ended before the hop did.
+// untrack removes a hop and keeps its state for the next one; it reports false if the request ended before the hop did.
 func (en *Entry) untrack(h *hopState) bool {
+	h.reset()
 	en.mu.Lock()
-	defer en.mu.Unlock()
 	if en.ended {
+		en.mu.Unlock()
 		return false
 	}
 	if h.prev != nil {
@@ -458,6 +479,7 @@ func (en *Entry) untrack(h *hopState) bool {
 	if h.next != nil {
 		h.next.prev = h.prev
 	}
-	h.prev, h.next = nil, nil
+	h.next, en.spare = en.spare, h
+	en.mu.Unlock()
 	return true
 }

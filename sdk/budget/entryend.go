@@ -27,8 +27,14 @@ func (en *Entry) End(err error) {
 	if !en.answered {
 		en.left = running
 	}
-	en.open = nil
+	spare := en.spare
+	en.open, en.spare = nil, nil
 	en.mu.Unlock()
+	for spare != nil {
+		h := spare
+		spare = h.next
+		h.recycle()
+	}
 	for _, stop := range en.release {
 		stop()
 	}

@@ -21,51 +21,57 @@ type Hop struct {
 }
 
 // hopState is what a hop knows. States are reused, which a hop that has ended tells by the generation: one hop must cost
-// no more than a deadline and a span made by hand.
+// no more than a deadline made by hand. Hence what every hop has is written once and not cleared, and what only some have is
+// cleared only after those.
 type hopState struct {
 	mu  sync.Mutex
 	gen uint64 // changed by the owner alone, under mu
-	hopFacts
-	kept hopConfig // what cfg points to
+	plan
+	ctx        context.Context
+	cancel     context.CancelFunc // nil if the context is the parent's
+	prev, next *hopState          // of the entry's list, under the entry's lock
+	touched    bool               // hopExtra must be cleared
+	hopExtra
 }
 
-// hopFacts belong to the owner of the hop until its end; what others may change meanwhile is under the state's lock. They
-// are cleared for each hop, so they are few.
-type hopFacts struct {
-	ctx      context.Context
-	cancel   context.CancelFunc
-	give     context.CancelCauseFunc // of a stream, in place of a deadline
-	timer    *time.Timer             // of a stream
-	span     trace.Span              // nil if the request's own is not recorded
-	scope    *scope                  // where the hop began
-	entry    *Entry                  // nil if no request waits for the hop
+// plan is what is decided before a hop starts. It belongs to the owner of the hop.
+type plan struct {
+	scope    *scope // where the hop begins
+	entry    *Entry // nil if no request waits for the hop
 	stage    string
 	peer     string
+	limit    time.Time     // the governing limit; the start, if there is none
+	before   time.Duration // from the start to the limit
 	allowed  Allowance
-	start    time.Time
-	before   time.Duration // to the governing limit at the start
-	governed bool          // there is one
-	free     bool          // its own time does not end it: the refusal it should have had was over the cap
-	refused  bool          // should have been, or was
-	unsure   bool
-	phase    budgetattr.Phase
-	decided  budgetattr.Decision
-	cleanup  cleanupTime
-	drained  drain
-	cfg      *hopConfig // nil unless the hop has a span
-	attrs    []attribute.KeyValue
-
-	prev, next *hopState // of the entry's list, under the entry's lock
+	governed bool // there is a governing limit
+	free     bool // the hop's own time does not end it: the refusal it should have had was over the cap
+	refused  bool // should have been, or was
 }
 
-// limit is the governing limit at the start, if the hop is governed; end is when its own time is over, if it is bounded.
-func (h *hopFacts) limit() time.Time { return h.start.Add(h.before) }
-func (h *hopFacts) end() time.Time   { return h.start.Add(h.allowed.Amount) }
+// hopExtra is what only recorded, streaming, failing or declared hops have. Who sets something sets touched. It belongs to
+// the owner until the hop's end; what others may change meanwhile is under the state's lock.
+type hopExtra struct {
+	give    context.CancelCauseFunc // of a stream, in place of a deadline
+	timer   *time.Timer             // of a stream
+	span    trace.Span              // nil if the request's own is not recorded
+	cfg     *hopConfig              // nil unless the hop has a span
+	kept    hopConfig               // what cfg points to
+	unsure  bool
+	phase   budgetattr.Phase
+	decided budgetattr.Decision
+	cleanup cleanupTime
+	drained drain
+	attrs   []attribute.KeyValue
+}
+
+// end is when the hop's own time is over, if it is bounded.
+func (p *plan) start() time.Time { return p.limit.Add(-p.before) }
+func (p *plan) end() time.Time   { return p.limit.Add(p.allowed.Amount - p.before) }
 
 // ends reports whether the hop's own time ends it.
-func (h *hopFacts) ends() bool { return h.allowed.Bounded && !h.free }
+func (p *plan) ends() bool { return p.allowed.Bounded && !p.free }
 
-var hopStates = sync.Pool{New: func() any { return &hopState{hopFacts: hopFacts{attrs: make([]attribute.KeyValue, 0, 32)}} }}
+var hopStates = sync.Pool{New: func() any { return &hopState{hopExtra: hopExtra{attrs: make([]attribute.KeyValue, 0, 32)}} }}
 
 // Start options per kind, made once.
 var spanKinds = [...][]trace.SpanStartOption{
@@ -90,9 +96,8 @@ func StartHop(ctx context.Context, stage string, opts ...HopOption) (context.Con
 	}
 	var cfg hopConfig
 	cfg.apply(opts)
-	h := hopStates.Get().(*hopState)
+	h := s.entry.state()
 	h.scope, h.entry, h.stage, h.peer = s, s.entry, stage, cfg.peer
-	h.start = time.Now()
 	err := h.admit(ctx, &cfg)
 	if err == nil && ctx.Err() != nil {
 		err = h.dead(ctx)
@@ -102,16 +107,16 @@ func StartHop(ctx context.Context, stage string, opts ...HopOption) (context.Con
 		h.refuse(ctx, &cfg, err)
 		return ctx, Hop{}, err
 	}
-	ctx = h.derive(ctx, cfg.stream)
-	if cfg.kind >= trace.SpanKindClient && h.entry != nil {
-		h.entry.called(h.start)
+	h.ctx, h.cancel = h.derive(ctx, cfg.stream)
+	if s.entry != nil && cfg.kind >= trace.SpanKindClient {
+		s.entry.called(&h.plan)
 	}
-	ctx = h.startSpan(ctx, &cfg)
-	h.ctx = ctx
+	h.startSpan(&cfg)
 	if h.refused {
 		// Shadow: what would have happened.
-		h.countRefusal(ctx)
+		h.countRefusal(h.ctx)
 	}
+	ctx = h.ctx
 	hop := Hop{s: h, gen: h.gen}
 	if h.entry != nil && !h.entry.track(h) {
 		h.entry = nil
@@ -129,58 +134,72 @@ func Fits(ctx context.Context, wait time.Duration, opts ...HopOption) (Allowance
 	}
 	var cfg hopConfig
 	cfg.apply(opts)
-	h := &hopState{}
-	h.scope, h.peer, h.start = s, cfg.peer, time.Now().Add(wait)
-	err := h.allow(ctx, &cfg)
-	return h.allowed, s.mode != budgetattr.ModeEnforce || err == nil && ctx.Err() == nil && h.allowed.Starts()
+	p := plan{scope: s, entry: s.entry, peer: cfg.peer}
+	err := p.allow(ctx, &cfg, wait)
+	return p.allowed, s.mode != budgetattr.ModeEnforce || err == nil && ctx.Err() == nil && p.allowed.Starts()
 }
 
-// allow computes the allowance. In mode off there is none.
-func (h *hopState) allow(ctx context.Context, cfg *hopConfig) error {
-	s, t := h.scope, &cfg.terms
+// allow computes the allowance of a hop that starts after a wait. In mode off there is none.
+func (p *plan) allow(ctx context.Context, cfg *hopConfig, wait time.Duration) error {
+	s, t := p.scope, &cfg.terms
+	p.allowed, p.before, p.governed, p.free = Allowance{}, 0, false, false
 	if s.mode == budgetattr.ModeOff {
+		p.limit = time.Now().Add(wait)
 		return nil
 	}
-	h.observe(cfg)
-	if limit, held := s.bounds(ctx); !limit.IsZero() {
-		h.governed, h.before = true, limit.Sub(h.start)
-		t.Remaining, t.Tell = LimitOf(h.before), limit.Sub(held)
-		if s.governor == budgetattr.GovernedByExpiry && !limit.Before(s.limit) {
-			t.Governor = budgetattr.GovernedByExpiry
-		}
+	if policy := &s.edge.policy; policy.Limits != nil || policy.Estimator != nil {
+		p.observe(cfg)
 	}
-	return t.allow(&h.allowed)
+	limit, held := s.bounds(ctx)
+	switch {
+	case limit.IsZero():
+		p.limit = time.Now().Add(wait)
+		return t.allow(&p.allowed)
+	case limit == s.limit:
+		// Ours is monotonic: the time to it is read off one clock instead of both.
+		p.limit, p.before = limit, time.Until(limit)-wait
+	default:
+		now := time.Now()
+		p.before = limit.Sub(now) - wait
+		p.limit = now.Add(p.before + wait)
+	}
+	p.governed = true
+	t.Remaining, t.Tell = LimitOf(p.before), limit.Sub(held)
+	if s.governor == budgetattr.GovernedByExpiry && !limit.Before(s.limit) {
+		t.Governor = budgetattr.GovernedByExpiry
+	}
+	return t.allow(&p.allowed)
 }
 
 // admit returns why the hop must not start.
-func (h *hopState) admit(ctx context.Context, cfg *hopConfig) error {
-	if err := h.allow(ctx, cfg); err != nil {
+func (p *plan) admit(ctx context.Context, cfg *hopConfig) error {
+	if err := p.allow(ctx, cfg, 0); err != nil {
 		return err
 	}
-	if a := &h.allowed; !a.Bounded || a.Amount > 0 && a.Amount >= a.Floor { // a.Starts(), without a copy
+	if a := &p.allowed; !a.Bounded || a.Amount > 0 && a.Amount >= a.Floor { // a.Starts(), without a copy
 		return nil
 	}
-	if h.external() && !h.scope.edge.control.decide(h.start, true) {
-		h.free = true
+	if p.external() && !p.scope.edge.control.decide(p.start(), true) {
+		p.free = true
 		return nil
 	}
-	return h.exhaustion(h.ownCause())
+	return p.exhaustion(p.ownCause())
 }
 
 // exhaustion is the error of a refusal.
-func (h *hopState) exhaustion(cause budgetattr.Cause) *ExhaustedError {
+func (p *plan) exhaustion(cause budgetattr.Cause) *ExhaustedError {
 	return &ExhaustedError{
-		Stage: h.stage, Cause: cause, Binding: h.allowed.Binding, Refused: true,
-		Allowance: h.allowed.Amount, Floor: h.allowed.Floor, Remaining: h.before, HasRemaining: h.governed,
+		Stage: p.stage, Cause: cause, Binding: p.allowed.Binding, Refused: true,
+		Allowance: p.allowed.Amount, Floor: p.allowed.Floor, Remaining: p.before, HasRemaining: p.governed,
 	}
 }
 
 // observe fills in the bounds that the policy knows of the dependency.
-func (h *hopState) observe(cfg *hopConfig) {
-	p := &h.scope.edge.policy
+func (p *plan) observe(cfg *hopConfig) {
+	policy := &p.scope.edge.policy
 	t := &cfg.terms
-	if p.Limits != nil {
-		if d, ok := p.Limits.Lookup(h.stage, h.peer); ok {
+	if policy.Limits != nil {
+		if d, ok := policy.Limits.Lookup(p.stage, p.peer); ok {
 			if !cfg.capSet {
 				t.Cap = d.Cap
 			}
@@ -193,75 +212,75 @@ func (h *hopState) observe(cfg *hopConfig) {
 			t.Confirm = max(t.Confirm, d.Reserve)
 		}
 	}
-	if p.Estimator != nil && !t.Observed.set {
-		t.Observed = p.Estimator.Limit(h.stage, h.peer)
+	if policy.Estimator != nil && !t.Observed.set {
+		t.Observed = policy.Estimator.Limit(p.stage, p.peer)
 	}
 }
 
 // external reports whether the refusal rests on a value received from outside: even the whole budget as it was received
 // would not have reached the floor. What this process spent of it, on its own clock, is nobody else's fault.
-func (h *hopState) external() bool {
-	if h.entry == nil || !h.entry.arrival.Ask.set || h.allowed.Binding != budgetattr.BindingBudget {
+func (p *plan) external() bool {
+	if p.entry == nil || !p.entry.arrival.Ask.set || p.allowed.Binding != budgetattr.BindingBudget {
 		return false
 	}
-	received, ok := h.entry.grant.Received.Get()
-	return ok && received-h.allowed.Reserve < max(h.allowed.Floor, 1)
+	received, ok := p.entry.grant.Received.Get()
+	return ok && received-p.allowed.Reserve < max(p.allowed.Floor, 1)
 }
 
 // ownEnd is the error of an end by the hop's own time.
-func (h *hopState) ownEnd() error {
-	switch h.allowed.Binding {
+func (p *plan) ownEnd() error {
+	switch p.allowed.Binding {
 	case budgetattr.BindingCap, budgetattr.BindingObserved:
 		return localDeadline
 	}
-	return CauseError(h.ownCause())
+	return CauseError(p.ownCause())
 }
 
 // ownCause is the cause of an end by the hop's own time.
-func (h *hopState) ownCause() budgetattr.Cause {
-	switch h.allowed.Binding {
+func (p *plan) ownCause() budgetattr.Cause {
+	switch p.allowed.Binding {
 	case budgetattr.BindingExpiry:
 		return budgetattr.CauseExpiry
 	case budgetattr.BindingBudget:
-		if h.entry != nil {
-			return h.entry.limitCause(budgetattr.GovernedByDeadline)
+		if p.entry != nil {
+			return p.entry.limitCause(budgetattr.GovernedByDeadline)
 		}
 	}
 	return budgetattr.CauseLocalDeadline
 }
 
 // dead returns why a context that has ended derives no new work.
-func (h *hopState) dead(ctx context.Context) error {
+func (p *plan) dead(ctx context.Context) error {
 	cause, _ := CauseOf(ctx)
 	if isTime(cause) {
-		return h.exhaustion(cause)
+		return p.exhaustion(cause)
 	}
 	return CauseError(cause)
 }
 
-// derive returns the context of the hop: the parent's, if that ends no later.
-func (h *hopState) derive(ctx context.Context, stream bool) context.Context {
+// derive returns the context of the hop, which is the parent's if that ends no later, and what ends it.
+func (h *hopState) derive(ctx context.Context, stream bool) (context.Context, context.CancelFunc) {
 	s := h.scope
+	if !h.ends() || s.mode == budgetattr.ModeOff {
+		return ctx, nil
+	}
+	end := h.end()
 	switch {
-	case !h.ends() || s.mode == budgetattr.ModeOff:
-		return ctx
 	case s.mode == budgetattr.ModeShadow:
-		return s.within(ctx, h.end())
+		return s.within(ctx, end), nil
 	case stream && h.entry != nil && h.entry.liftable() && !h.entry.lifted.Load():
 		inner, cancel := context.WithCancelCause(ctx)
 		cause := h.ownEnd()
-		h.give = cancel
+		h.touched, h.give = true, cancel
 		h.timer = time.AfterFunc(h.allowed.Amount, func() { cancel(cause) })
 		// There is no deadline to inherit, but whoever is called below gets no more than the hop has.
-		return s.within(inner, h.end())
+		return s.within(inner, end), nil
 	case h.governed && h.allowed.Reserve == 0 && h.allowed.Amount == h.before:
-		if d, ok := ctx.Deadline(); ok && !h.end().Before(d) {
-			return ctx
+		if d, ok := ctx.Deadline(); ok && !end.Before(d) {
+			return ctx, nil
 		}
 	}
-	inner, cancel := context.WithDeadlineCause(ctx, h.end(), h.ownEnd())
-	h.cancel = cancel
-	return inner
+	return context.WithDeadlineCause(ctx, end, h.ownEnd())
 }
 
 // lift takes the hop's own time off a stream whose first output is out. The caller holds the entry's lock, under which the
@@ -273,9 +292,9 @@ func (h *hopState) lift() {
 }
 
 // startSpan starts the span, unless the request's own span is not recorded: then no part of it is.
-func (h *hopState) startSpan(ctx context.Context, cfg *hopConfig) context.Context {
+func (h *hopState) startSpan(cfg *hopConfig) {
 	if h.entry != nil && !h.entry.recorded {
-		return ctx
+		return
 	}
 	name := cfg.name
 	if name == "" {
@@ -285,23 +304,23 @@ func (h *hopState) startSpan(ctx context.Context, cfg *hopConfig) context.Contex
 	if len(cfg.attrs) > 0 {
 		opts = append(opts[:len(opts):len(opts)], trace.WithAttributes(cfg.attrs...))
 	}
-	ctx, h.span = h.scope.edge.tracer.Start(ctx, name, opts...)
+	h.ctx, h.span = h.scope.edge.tracer.Start(h.ctx, name, opts...)
 	h.kept = *cfg
 	h.kept.attrs = nil
-	h.cfg = &h.kept
-	return ctx
+	h.touched, h.cfg = true, &h.kept
 }
 
-func (h *hopState) countRefusal(ctx context.Context) {
-	m := h.scope.edge.metrics
-	m.refused.Add(ctx, 1, m.with(labels{stage: h.stage, peer: h.peer, mode: h.scope.mode}))
+func (p *plan) countRefusal(ctx context.Context) {
+	m := p.scope.edge.metrics
+	m.refused.Add(ctx, 1, m.with(labels{stage: p.stage, peer: p.peer, mode: p.scope.mode}))
 }
 
 // refuse records a hop that was not started and gives the state back.
 func (h *hopState) refuse(ctx context.Context, cfg *hopConfig, err error) {
 	h.exhausted(err)
 	h.countRefusal(ctx)
-	h.startSpan(ctx, cfg)
+	h.ctx, h.cancel = ctx, nil
+	h.startSpan(cfg)
 	if h.span != nil && h.span.IsRecording() {
 		h.attributes(h.before)
 		cause, known := causeOfError(err)
@@ -320,9 +339,9 @@ func (h *hopState) refuse(ctx context.Context, cfg *hopConfig, err error) {
 }
 
 // exhausted tells the request that one of its hops had no time.
-func (h *hopState) exhausted(err error) {
-	if e, ok := errors.AsType[*ExhaustedError](err); ok && h.entry != nil {
-		h.entry.update(func() { h.entry.exhausted = e })
+func (p *plan) exhausted(err error) {
+	if e, ok := errors.AsType[*ExhaustedError](err); ok && p.entry != nil {
+		p.entry.update(func() { p.entry.exhausted = e })
 	}
 }
 
@@ -338,11 +357,18 @@ func (h *hopState) decision() budgetattr.Decision {
 	return budgetattr.DecisionReject
 }
 
-// recycle gives the state back. The caller holds no reference to it but its own.
+// reset clears what only some hops have.
+func (h *hopState) reset() {
+	if h.touched {
+		attrs := h.attrs
+		clear(attrs)
+		h.touched, h.hopExtra = false, hopExtra{attrs: attrs[:0]}
+	}
+}
+
+// recycle gives the state to whoever needs one next. The caller holds no reference to it but its own.
 func (h *hopState) recycle() {
-	attrs := h.attrs
-	clear(attrs)
-	h.hopFacts = hopFacts{}
-	h.attrs = attrs[:0]
+	h.reset()
+	h.plan, h.ctx, h.cancel, h.prev, h.next = plan{}, nil, nil, nil, nil
 	hopStates.Put(h)
 }

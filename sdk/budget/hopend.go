@@ -60,7 +60,7 @@ func (h Hop) SetAttributes(kv ...attribute.KeyValue) {
 // TimeoutPhase names the phase that a timeout of the hop falls in; the last one named before End counts.
 func (h Hop) TimeoutPhase(p budgetattr.Phase) {
 	if s := h.lock(); s != nil {
-		s.phase = p
+		s.touched, s.phase = true, p
 		s.mu.Unlock()
 	}
 }
@@ -69,7 +69,7 @@ func (h Hop) TimeoutPhase(p budgetattr.Phase) {
 // or by going without it.
 func (h Hop) Decide(d budgetattr.Decision) {
 	if s := h.lock(); s != nil {
-		s.decided = d
+		s.touched, s.decided = true, d
 		s.mu.Unlock()
 	}
 }
@@ -80,7 +80,7 @@ func (h Hop) Reached(target budgetattr.Target) {
 	key := timeOf(target)
 	if s := h.lock(); s != nil {
 		if s.span != nil && key != "" {
-			s.attrs = append(s.attrs, attribute.Float64(key, time.Since(s.start).Seconds()))
+			s.attrs = append(s.attrs, attribute.Float64(key, time.Since(s.start()).Seconds()))
 		}
 		s.mu.Unlock()
 	}
@@ -122,6 +122,7 @@ type drain struct{ spent, allowed time.Duration }
 // time spent, what is allowed is no post-cancel work.
 func (h Hop) Drained(spent, allowed time.Duration) {
 	if s := h.lock(); s != nil {
+		s.touched = true
 		s.drained.spent += spent
 		s.drained.allowed += min(spent, allowed)
 		s.mu.Unlock()
@@ -131,7 +132,7 @@ func (h Hop) Drained(spent, allowed time.Duration) {
 // Unconfirmed records that the hop returns without knowing whether the work it started has stopped.
 func (h Hop) Unconfirmed() {
 	if s := h.lock(); s != nil {
-		s.unsure = true
+		s.touched, s.unsure = true, true
 		s.mu.Unlock()
 	}
 }
@@ -146,6 +147,7 @@ func (h Hop) Cleanup(ctx context.Context) (cleanup context.Context, done func())
 	}
 	return startCleanup(ctx, budget, func(spent, budget time.Duration) {
 		if s := h.lock(); s != nil {
+			s.touched = true
 			s.cleanup.spent += spent
 			s.cleanup.budget += budget
 			s.mu.Unlock()
@@ -164,7 +166,7 @@ func (h Hop) Err(err error) error {
 	if s == nil {
 		return err
 	}
-	ctx, limit, governed, over := s.ctx, s.limit(), s.governed, s.ends() && time.Until(s.end()) < wireSlack
+	ctx, limit, governed, over := s.ctx, s.limit, s.governed, s.ends() && time.Until(s.end()) < wireSlack
 	own := s.ownCause()
 	e := &ExhaustedError{Stage: s.stage, Phase: s.phase, Binding: s.allowed.Binding, Allowance: s.allowed.Amount, Floor: s.allowed.Floor}
 	s.mu.Unlock()
@@ -199,26 +201,18 @@ func (h Hop) End(err error) {
 	if s.timer != nil {
 		s.timer.Stop()
 	}
-	waited := true
-	if s.entry != nil {
-		if err != nil {
-			s.exhausted(err)
-		}
-		waited = s.entry.untrack(s)
+	if err != nil {
+		s.exhausted(err)
 	}
 	var cause budgetattr.Cause
 	ended := s.ctx.Err() != nil
 	if ended {
 		cause, _ = CauseOf(s.ctx)
-	} else if e, ok := errors.AsType[*ExhaustedError](err); ok && e.Stage == s.stage && !e.Refused {
-		// Cut by a limit of its own inside, for example that of a phase.
-		cause, ended = e.Cause, true
-		if s.phase == "" {
-			s.phase = e.Phase
-		}
+	} else if err != nil {
+		cause, ended = s.cutInside(err)
 	}
-	if ended || !waited || s.span != nil || s.scope.edge.policy.Estimator != nil {
-		s.measure(time.Now(), err, cause, ended, waited)
+	if ended || s.span != nil || s.scope.edge.policy.Estimator != nil {
+		s.measure(time.Now(), err, cause, ended)
 	}
 	if s.cancel != nil {
 		s.cancel()
@@ -226,15 +220,40 @@ func (h Hop) End(err error) {
 	if s.give != nil {
 		s.give(context.Canceled)
 	}
-	s.recycle()
+	s.release()
+}
+
+// cutInside reports whether the hop was cut by a limit of its own inside, for example that of a phase.
+func (h *hopState) cutInside(err error) (budgetattr.Cause, bool) {
+	e, ok := errors.AsType[*ExhaustedError](err)
+	if !ok || e.Stage != h.stage || e.Refused {
+		return "", false
+	}
+	if h.phase == "" {
+		h.touched, h.phase = true, e.Phase
+	}
+	return e.Cause, true
+}
+
+// release takes the hop off its request's list and gives the state back.
+func (h *hopState) release() {
+	switch {
+	case h.entry == nil:
+		h.recycle()
+	case !h.entry.untrack(h):
+		// The request is over and has counted the hop as left running.
+		m := h.scope.edge.metrics
+		m.stillRunning.Add(h.ctx, -1, m.with(labels{stage: h.stage, peer: h.peer}))
+		h.recycle()
+	}
 }
 
 // measure records the end on span, metrics and estimator.
-func (h *hopState) measure(now time.Time, err error, cause budgetattr.Cause, ended, waited bool) {
+func (h *hopState) measure(now time.Time, err error, cause budgetattr.Cause, ended bool) {
 	after, post := h.afterSignal(now, cause, ended)
 	timedOut := ended && isTime(cause)
 	if e := h.scope.edge.policy.Estimator; e != nil && (err == nil || timedOut) {
-		e.Observe(h.stage, h.peer, now.Sub(h.start), timedOut)
+		e.Observe(h.stage, h.peer, now.Sub(h.start()), timedOut)
 	}
 	m := h.scope.edge.metrics
 	if ended {
@@ -243,16 +262,13 @@ func (h *hopState) measure(now time.Time, err error, cause budgetattr.Cause, end
 			m.timeouts.Add(h.ctx, 1, m.with(labels{stage: h.stage, peer: h.peer, phase: h.timeoutPhase()}))
 		}
 	}
-	if !waited {
-		m.stillRunning.Add(h.ctx, -1, m.with(labels{stage: h.stage, peer: h.peer}))
-	}
 	if h.span == nil {
 		return
 	}
 	if h.span.IsRecording() {
 		left := h.before
 		if h.governed {
-			left -= now.Sub(h.start)
+			left -= now.Sub(h.start())
 		}
 		h.attributes(left)
 		var within time.Duration
@@ -307,10 +323,11 @@ func (h *hopState) afterSignal(now time.Time, cause budgetattr.Cause, ended bool
 	if at.After(now) {
 		at = now
 	}
-	if at.Before(h.start) {
-		at = h.start
+	start := h.start()
+	if at.Before(start) {
+		at = start
 	}
-	return at.Sub(h.start), max(now.Sub(at)-h.cleanup.allowed()-h.drained.allowed, 0)
+	return at.Sub(start), max(now.Sub(at)-h.cleanup.allowed()-h.drained.allowed, 0)
 }
 
 // attributes appends the terms of the hop.

@@ -25,6 +25,9 @@ type scope struct {
 
 // scopeFrom returns the scope of ctx, or nil.
 func scopeFrom(ctx context.Context) *scope {
+	if e, ok := ctx.(*entryContext); ok {
+		return e.scope
+	}
 	s, _ := ctx.Value(scopeKey{}).(*scope)
 	return s
 }
@@ -48,7 +51,7 @@ func (s *scope) bounds(ctx context.Context) (limit, held time.Time) {
 	if s.entry == nil || !s.entry.lifted.Load() {
 		limit, held = s.limit, s.held
 	}
-	if d, ok := ctx.Deadline(); ok {
+	if d, ok := ctx.Deadline(); ok && d != limit {
 		if limit.IsZero() || d.Before(limit) {
 			limit = d
 		}

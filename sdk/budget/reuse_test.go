@@ -1,0 +1,128 @@
+package budget_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/laxity-dev/laxity/sdk/budget"
+	"github.com/laxity-dev/laxity/sdk/budgetattr"
+)
+
+// What a hop declared of itself is not found on the next hop of the request, and a handle of an ended hop changes nothing.
+func TestHopsOfOneRequestShareNothing(t *testing.T) {
+	r := newRecorder()
+	ctx, entry, err := edge(r, budget.Policy{Default: time.Minute}).Start(t.Context(), budget.Arrival{Name: "in"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, first, err := budget.StartHop(ctx, "first", budget.WithCap(time.Second), budget.WithOptional())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Decide(budgetattr.DecisionFallback)
+	first.TimeoutPhase(budgetattr.PhaseConnect)
+	first.Unconfirmed()
+	first.Drained(time.Second, time.Second)
+	first.SetAttributes(attribute.String("mine", "yes"))
+	_, done := first.Cleanup(ctx)
+	done()
+	first.End(nil)
+
+	second, hop, err := budget.StartHop(ctx, "second")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.TimeoutPhase(budgetattr.PhaseDNS)
+	first.Decide(budgetattr.DecisionSkip)
+	first.SetAttributes(attribute.String("late", "yes"))
+	first.End(errors.New("again"))
+	if second.Err() != nil {
+		t.Error("the end of a hop that had ended ended another")
+	}
+	if _, ok := first.Allowance(); ok {
+		t.Error("an ended hop has an allowance")
+	}
+	hop.End(nil)
+	entry.End(nil)
+	s := r.span(t, "second")
+	want(t, s, map[string]any{budgetattr.DecisionKey: string(budgetattr.DecisionRun)})
+	for _, key := range []string{"mine", "late", budgetattr.TimeoutPhaseKey, budgetattr.StageOptionalKey, budgetattr.CapKey,
+		budgetattr.DrainTimeKey, budgetattr.CleanupTimeKey, budgetattr.CancelConfirmedKey} {
+		if v, ok := attr(s, key); ok {
+			t.Errorf("%s = %v on a hop that did not set it", key, v.AsInterface())
+		}
+	}
+}
+
+// A hop that outlives its request ends for itself alone, whatever became of the request's other hops.
+func TestHopMayOutliveItsRequest(t *testing.T) {
+	e := edge(newRecorder(), budget.Policy{Default: time.Minute})
+	for range 100 {
+		ctx, entry, err := e.Start(t.Context(), budget.Arrival{Name: "in"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var hops sync.WaitGroup
+		for range 4 {
+			hops.Go(func() {
+				for range 5 {
+					hopCtx, hop, err := budget.StartHop(ctx, "work", budget.WithCap(time.Second))
+					if err != nil {
+						return
+					}
+					if d, ok := hop.Allowance(); !ok || d != time.Second {
+						t.Errorf("allowance %v, %v", d, ok)
+					}
+					if d, ok := hopCtx.Deadline(); !ok || time.Until(d) > time.Second {
+						t.Errorf("deadline %v, %v", d, ok)
+					}
+					hop.End(nil)
+					if hopCtx.Err() == nil {
+						t.Error("the context lives after the hop")
+					}
+				}
+			})
+		}
+		entry.End(nil)
+		hops.Wait()
+	}
+}
+
+// A deadline from code that knows the wall clock only is measured once, on arrival: the hops count on the monotonic clock.
+func TestForeignDeadlineIsMeasuredOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		base, cancel := context.WithDeadline(t.Context(), time.Now().Add(10*time.Second).Round(0))
+		defer cancel()
+		ctx, entry, err := edge(newRecorder(), budget.Policy{Default: time.Minute}).Start(base, budget.Arrival{Name: "in"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer entry.End(nil)
+		time.Sleep(4 * time.Second)
+		hopCtx, hop, err := budget.StartHop(ctx, "work", budget.WithReserve(time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer hop.End(nil)
+		if d, _ := hop.Allowance(); d != 5*time.Second {
+			t.Errorf("allowance %v of 10 s, 4 of them spent and 1 kept", d)
+		}
+		// A context below with a wall-clock deadline of its own.
+		inner, stop := context.WithDeadline(hopCtx, time.Now().Add(2*time.Second).Round(0))
+		defer stop()
+		_, hop2, err := budget.StartHop(inner, "work")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer hop2.End(nil)
+		if d, _ := hop2.Allowance(); d != 2*time.Second {
+			t.Errorf("allowance %v under a deadline in 2 s", d)
+		}
+	})
+}
