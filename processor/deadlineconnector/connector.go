@@ -13,6 +13,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/zap"
 
+	"github.com/laxity-dev/laxity/internal/span"
+	"github.com/laxity-dev/laxity/internal/verdict"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 )
 
@@ -32,6 +34,8 @@ type meter struct {
 	mu     sync.Mutex
 	series *table
 	window *window
+	// skeletons is nil if they are off.
+	skeletons *skeletons
 	// since is the time of the export before, from which new series count.
 	since int64
 
@@ -45,13 +49,16 @@ func newMeter(set connector.Settings, config *Config, next consumer.Metrics) (*m
 	}
 	m := &meter{
 		config: config, next: next, logger: set.Logger, resource: identify(set.Resource), described: describe(),
-		ids: newIdentifier(), clock: clock{time.Now()}, own: own, window: newWindow(config.DedupSpans),
+		ids: newIdentifier(), clock: newClock(), own: own, window: newWindow(config.DedupSpans),
 	}
 	for id := range m.bounds {
 		m.bounds[id] = config.Buckets
 	}
 	m.bounds[mUsedRatio] = config.RatioBuckets
 	m.series = newTable(config.MaxSeries, &m.bounds)
+	if config.Skeletons.Enabled {
+		m.skeletons = newSkeletons(config.Skeletons.MemoryMiB << 20)
+	}
 	m.since = m.clock.now()
 	return m, nil
 }
@@ -108,7 +115,7 @@ func (m *meter) Shutdown(ctx context.Context) error {
 func (m *meter) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	b, _ := m.batches.Get().(*batch)
 	if b == nil {
-		b = &batch{}
+		b = &batch{ids: &m.ids, skeletons: m.skeletons != nil}
 	}
 	defer func() {
 		b.reset()
@@ -118,15 +125,10 @@ func (m *meter) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 		b.oldest = m.clock.now() - int64(m.config.MaxAge)
 	}
 	for _, rs := range td.ResourceSpans().All() {
-		service := ""
-		if v, ok := rs.Resource().Attributes().Get("service.name"); ok {
-			service = text(v.AsString())
-		}
-		hash := m.ids.service(service)
+		r := m.read(rs.Resource(), b)
 		for _, ss := range rs.ScopeSpans().All() {
 			for _, s := range ss.Spans().All() {
-				key := m.ids.span(s.TraceID(), s.SpanID())
-				b.observe(s, service, m.ids.identity(key, hash, s.Kind()))
+				b.observe(s, &r)
 			}
 		}
 	}
@@ -134,40 +136,63 @@ func (m *meter) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	return nil
 }
 
+// read reads what the spans of one resource have in common.
+func (m *meter) read(in pcommon.Resource, b *batch) (r resource) {
+	attrs := in.Attributes()
+	if v, ok := attrs.Get("service.name"); ok {
+		r.service = text(v.AsString())
+	}
+	r.hash = m.ids.service(r.service)
+	if b.skeletons {
+		s := span.Span{Service: r.service, Resource: span.Attributes{}}
+		for _, key := range [...]string{"service.instance.id", "host.id", "host.name", "process.pid"} {
+			if v, ok := attrs.Get(key); ok {
+				s.Resource[key] = v.AsString()
+			}
+		}
+		r.clock = text(verdict.ClockOf(&s))
+	}
+	return r
+}
+
 // count adds what a batch says to the series.
 func (m *meter) count(ctx context.Context, b *batch) {
 	var counted, twice int64
 	defer func() { m.own.spans(ctx, counted, twice, b) }()
-	if len(b.observations) == 0 {
+	if len(b.notes) == 0 {
 		return
 	}
-	var last uint64
-	again := false
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	now := m.clock.now()
-	for i := range b.observations {
-		o := &b.observations[i]
-		// One span may be two observations, the one after the other.
-		if i == 0 || o.identity != last {
-			if last, again = o.identity, m.window.seen(o.identity); again {
-				twice++
-			} else {
-				counted++
-			}
-		}
-		if again {
+	for i := range b.notes {
+		n := &b.notes[i]
+		if m.window.seen(n.identity) {
+			twice++
 			continue
 		}
-		g := m.series.at(o.place)
-		for _, v := range b.values[o.from:o.to] {
-			p := m.series.add(g, v, o.n, now, m.since)
-			if v.miss && m.config.Exemplars {
-				if p.exemplar == nil {
-					p.exemplar = &exemplar{}
-				}
-				*p.exemplar = exemplar{o.trace, o.span, v.amount, now, true}
+		if n.to > n.from {
+			counted++
+		}
+		for _, o := range b.observations[n.from:n.to] {
+			g := m.series.at(o.place)
+			for _, v := range b.values[o.from:o.to] {
+				m.add(g, v, n.n, n, now)
 			}
 		}
+		if n.bone != none {
+			m.find(b, n, now)
+		}
 	}
-	m.mu.Unlock()
+}
+
+// add counts one value, and keeps the span as the example of a miss.
+func (m *meter) add(g *group, v value, times uint64, n *note, now int64) {
+	p := m.series.add(g, v, times, now, m.since)
+	if v.miss && m.config.Exemplars {
+		if p.exemplar == nil {
+			p.exemplar = &exemplar{}
+		}
+		*p.exemplar = exemplar{n.trace, n.span, v.amount, now, true}
+	}
 }

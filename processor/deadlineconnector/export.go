@@ -21,6 +21,11 @@ func (m *meter) export(ctx context.Context) {
 	now := m.clock.now()
 	e := exporter{m: m, at: now}
 	m.mu.Lock()
+	var evicted int64
+	if m.skeletons != nil {
+		m.forget(now)
+		evicted, m.skeletons.evicted = m.skeletons.evicted, 0
+	}
 	since := m.since
 	m.since = now
 	e.since = since
@@ -54,6 +59,7 @@ func (m *meter) export(ctx context.Context) {
 	m.own.series.Record(ctx, int64(series))
 	m.own.expired.Add(ctx, expired)
 	m.own.overflow.Add(ctx, spilled)
+	m.own.evicted.Add(ctx, evicted)
 }
 
 // exporter builds one request after the other.

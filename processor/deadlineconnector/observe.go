@@ -12,6 +12,7 @@ import (
 	"github.com/laxity-dev/laxity/internal/hop"
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/internal/verdict"
+	"github.com/laxity-dev/laxity/processor/pspan"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 )
 
@@ -27,26 +28,38 @@ type value struct {
 type observation struct {
 	place    place
 	from, to int
-	n        uint64 // how many spans it stands for
+}
+
+// note is what is known of one span: its observations, and its skeleton in the batch or none.
+type note struct {
 	identity uint64
+	n        uint64 // how many spans it stands for
 	trace    pcommon.TraceID
 	span     pcommon.SpanID
+	from, to int
+	bone     int
 }
 
 // batch is what one request says. It is judged without the lock and counted under it.
 type batch struct {
+	notes        []note
 	observations []observation
 	values       []value
+	bones        []bone
 	invalid      int64 // spans that end before they start
 	old          int64 // spans that ended before oldest, which is 0 if any age counts
 	oldest       int64
+	skeletons    bool
+	ids          *identifier
 	reader       reader
 }
 
 func (b *batch) reset() {
 	clear(b.observations)
 	clear(b.values)
-	b.observations, b.values, b.invalid, b.old = b.observations[:0], b.values[:0], 0, 0
+	clear(b.bones)
+	b.notes, b.observations, b.values, b.bones = b.notes[:0], b.observations[:0], b.values[:0], b.bones[:0]
+	b.invalid, b.old = 0, 0
 }
 
 func (b *batch) put(m metricID, label string, amount float64, miss bool) {
@@ -68,20 +81,19 @@ func named(key string) bool {
 	return false
 }
 
-// read returns the span if it carries facts of ours.
-func (r *reader) read(in ptrace.Span) *span.Span {
+// read returns the span, and whether it carries facts of ours. Without them it is read only if all are asked for.
+func (r *reader) read(in ptrace.Span, all bool) (s *span.Span, facts bool) {
 	attrs := in.Attributes()
-	facts := false
 	for key := range attrs.All() {
 		if strings.HasPrefix(key, budgetattr.Prefix) {
 			facts = true
 			break
 		}
 	}
-	if !facts {
-		return nil
+	if !facts && !all {
+		return nil, false
 	}
-	s := &r.span
+	s = &r.span
 	if s.Attrs == nil {
 		s.Attrs = make(span.Attributes, 32)
 	}
@@ -104,49 +116,63 @@ func (r *reader) read(in ptrace.Span) *span.Span {
 	s.Trace, s.ID, s.Parent = span.TraceID(in.TraceID()), span.ID(in.SpanID()), span.ID(in.ParentSpanID())
 	s.Name, s.Kind, s.Status = in.Name(), span.Kind(in.Kind()), span.Status(in.Status().Code())
 	s.Start, s.End = int64(in.StartTimestamp()), int64(in.EndTimestamp())
-	return s
+	return s, facts
+}
+
+// resource is what the spans of one resource have in common.
+type resource struct {
+	service, clock string
+	hash           uint64
 }
 
 // observe notes what one span says.
-func (b *batch) observe(in ptrace.Span, service string, identity uint64) *span.Span {
-	s := b.reader.read(in)
+func (b *batch) observe(in ptrace.Span, r *resource) {
+	hop := b.skeletons && pspan.Crosses(in.Kind())
+	s, facts := b.reader.read(in, hop)
 	if s == nil {
-		return nil
+		return
 	}
 	if s.End < b.oldest && s.Start < b.oldest {
 		b.old++
-		return nil
+		return
 	}
 	v := verdict.JudgeSpan(s)
-	invalid := in.EndTimestamp() < in.StartTimestamp()
+	key := b.ids.span(in.TraceID(), in.SpanID())
+	n := note{identity: b.ids.identity(key, r.hash, in.Kind()), n: times(in), trace: in.TraceID(), span: in.SpanID(), from: len(b.observations), bone: none}
+	if facts {
+		b.measure(s, &v, r.service)
+	}
+	n.to = len(b.observations)
+	if b.skeletons {
+		n.bone = len(b.bones)
+		b.bones = append(b.bones, b.skeleton(in, s, &v, r, key, n.n))
+	}
+	b.notes = append(b.notes, n)
+}
+
+// measure notes the observations of a span with facts.
+func (b *batch) measure(s *span.Span, v *verdict.SpanVerdict, service string) {
+	invalid := s.End < s.Start
 	if invalid {
 		b.invalid++
 	}
-	o := observation{n: times(in), identity: identity, trace: in.TraceID(), span: in.SpanID()}
 	from := len(b.values)
 	if v.Entry {
-		b.entry(s, &v, invalid)
-		b.either(s, &v, invalid)
+		b.entry(s, v, invalid)
+		b.either(s, v, invalid)
 	}
-	o.close(b, from, func() place { return place{service: service, route: text(verdict.RouteOf(s))} })
+	if len(b.values) > from {
+		b.observations = append(b.observations, observation{place{service: service, route: text(verdict.RouteOf(s))}, from, len(b.values)})
+	}
 	from = len(b.values)
 	b.hop(s)
 	if !v.Entry {
-		b.either(s, &v, invalid)
+		b.either(s, v, invalid)
 	}
-	o.close(b, from, func() place {
-		return place{service: service, stage: text(verdict.StageOf(s)), peer: text(verdict.PeerOf(s))}
-	})
-	return s
-}
-
-// close keeps the values since from as an observation, if there are any.
-func (o observation) close(b *batch, from int, where func() place) {
-	if len(b.values) == from {
-		return
+	if len(b.values) > from {
+		at := place{service: service, stage: text(verdict.StageOf(s)), peer: text(verdict.PeerOf(s))}
+		b.observations = append(b.observations, observation{at, from, len(b.values)})
 	}
-	o.place, o.from, o.to = where(), from, len(b.values)
-	b.observations = append(b.observations, o)
 }
 
 // entry notes what is about requests. What would be derived from times that contradict each other is left out.
@@ -284,7 +310,15 @@ func text(s string) string {
 	return s
 }
 
-// nanoseconds since 1970 of a clock that never goes back.
-type clock struct{ base time.Time }
+// clock tells nanoseconds since 1970 and never goes back.
+type clock struct {
+	began time.Time
+	wall  int64 // at that time
+}
 
-func (c clock) now() int64 { return c.base.UnixNano() + int64(time.Since(c.base)) }
+func newClock() clock {
+	now := time.Now()
+	return clock{now, now.UnixNano()}
+}
+
+func (c clock) now() int64 { return c.wall + int64(time.Since(c.began)) }

@@ -11,9 +11,9 @@ const scopeName = "github.com/laxity-dev/laxity/processor/deadlineconnector"
 
 // counters are what the connector tells about itself.
 type counters struct {
-	seen, overflow, expired        metric.Int64Counter
-	series                         metric.Int64Gauge
-	counted, duplicate, wrong, old metric.MeasurementOption
+	seen, overflow, expired, evicted metric.Int64Counter
+	series                           metric.Int64Gauge
+	counted, duplicate, wrong, old   metric.MeasurementOption
 }
 
 func newCounters(provider metric.MeterProvider) (c counters, err error) {
@@ -24,6 +24,7 @@ func newCounters(provider metric.MeterProvider) (c counters, err error) {
 	}{
 		{&c.seen, "otelcol_connector_deadline_spans", "{span}", "Spans with budget facts, by result: counted, duplicate, old for those beyond max_age, and beside these invalid_interval for those that end before they start."},
 		{&c.overflow, "otelcol_connector_deadline_overflow", "{observation}", "Observations counted in overflow series because max_series was reached."},
+		{&c.evicted, "otelcol_connector_deadline_evicted_skeletons", "{span}", "Skeletons that made room for newer ones before their caller came."},
 		{&c.expired, "otelcol_connector_deadline_expired_series", "{series}", "Series removed after series_expiration without a new span."},
 	} {
 		if *m.counter, err = meter.Int64Counter(m.name, metric.WithUnit(m.unit), metric.WithDescription(m.description)); err != nil {

@@ -1,0 +1,120 @@
+package deadlineconnector
+
+import (
+	"encoding/hex"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/laxity-dev/laxity/internal/span"
+	"github.com/laxity-dev/laxity/internal/verdict"
+	"github.com/laxity-dev/laxity/sdk/budgetattr"
+)
+
+// skeleton reads what is kept of a span.
+func (b *batch) skeleton(in ptrace.Span, s *span.Span, v *verdict.SpanVerdict, r *resource, key, n uint64) bone {
+	k := bone{
+		skeleton: skeleton{
+			key: key, start: s.Start, end: s.End, cancelAfter: none, post: none, allowed: int64(verdict.AllowedAfterEnd(s)),
+			n: uint32(n), kind: uint8(s.Kind),
+		},
+		service: r.service, clock: r.clock, cause: text(string(v.Cause)), phase: text(string(v.Phase)), from: text(string(v.Source)),
+	}
+	if !s.Parent.IsZero() {
+		k.parent = b.ids.span(in.TraceID(), in.ParentSpanID())
+	}
+	if v.HasCancelAfter {
+		k.cancelAfter = int64(v.CancelAfter)
+	}
+	if v.HasPostCancel {
+		k.post = int64(v.PostCancel)
+		if v.PostCancelInferred {
+			k.flags |= flagPostInferred
+		}
+	}
+	if v.Entry {
+		k.flags |= flagEntry
+		k.where = text(verdict.RouteOf(s))
+	} else {
+		k.where, k.peer = text(verdict.StageOf(s)), text(verdict.PeerOf(s))
+	}
+	if s.Attrs.Has(budgetattr.DetachedIDKey) || linksToParent(in) {
+		k.flags |= flagDetached
+	}
+	if in.Events().Len() > 0 {
+		k.opened = b.opened(in)
+	}
+	return k
+}
+
+// linksToParent: such a span follows from its parent, which does not wait for it.
+func linksToParent(in ptrace.Span) bool {
+	for _, l := range in.Links().All() {
+		if l.SpanID() == in.ParentSpanID() || l.TraceID() != in.TraceID() {
+			return true
+		}
+	}
+	return false
+}
+
+// maxOpened bounds the hops of one request that are followed.
+const maxOpened = 64
+
+// opened reads the hops that were open when a response went out.
+func (b *batch) opened(in ptrace.Span) (all []opened) {
+	for _, e := range in.Events().All() {
+		if e.Name() != budgetattr.EventOpenChild || len(all) == maxOpened {
+			continue
+		}
+		text := func(key string) string {
+			v, _ := e.Attributes().Get(key)
+			if v == (pcommon.Value{}) {
+				return ""
+			}
+			return text(v.AsString())
+		}
+		if id, ok := parseID(text(budgetattr.OpenChildSpanIDKey)); ok {
+			all = append(all, opened{b.ids.span(in.TraceID(), id), text(budgetattr.OpenChildStageKey), text(budgetattr.OpenChildPeerKey)})
+		}
+	}
+	return all
+}
+
+func parseID(s string) (id pcommon.SpanID, ok bool) {
+	if len(s) != 2*len(id) {
+		return id, false
+	}
+	if _, err := hex.Decode(id[:], []byte(s)); err != nil {
+		return id, false
+	}
+	return id, !id.IsEmpty()
+}
+
+// find takes the skeletons of a batch's span under the lock, and counts what they reveal.
+func (m *meter) find(b *batch, n *note, now int64) {
+	k := &b.bones[n.bone]
+	if p, ok := m.skeletons.closes(k.key); ok {
+		m.running(p, -1, now)
+	}
+	m.skeletons.add(k, func(o orphan) {
+		g := m.series.at(o.place)
+		m.add(g, value{mOrphanEarly, true, o.cause, o.time.Seconds()}, o.n, n, now)
+		m.add(g, value{mOrphanSpans, true, o.cause, 1}, o.n, n, now)
+	})
+	for _, h := range k.opened {
+		if p, ok := m.skeletons.opens(h, k.service, now); ok {
+			m.running(p, 1, now)
+		}
+	}
+}
+
+// running counts a hop that runs though its request is over, or runs no more.
+func (m *meter) running(p place, by float64, now int64) {
+	m.series.add(m.series.at(p), value{metric: mStillRunning, amount: by}, 1, now, m.since)
+}
+
+// forget stops counting hops as running whose spans never came.
+func (m *meter) forget(now int64) {
+	m.skeletons.forget(now-int64(openFor/time.Nanosecond), func(p place) { m.running(p, -1, now) })
+}
