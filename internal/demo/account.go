@@ -53,6 +53,8 @@ func (s *accountService) statementTime(ctx context.Context, path string) time.Du
 		return s.timing.limit(profileWait) + s.timing.work(stageRetrieval.median+stageRerank.median+lateBy)
 	case path == "/account" && has(ctx, SlowDependency):
 		return s.timing.limit(4 * stageAccount.cap)
+	case path == "/policy" && has(ctx, HopelessStart):
+		return s.timing.limit(policyNeeds)
 	}
 	return s.timing.work(latency(requestFrom(ctx).number, stageQuery.name+path, stageQuery.median))
 }

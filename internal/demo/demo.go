@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 )
@@ -34,6 +35,7 @@ type Demo struct {
 	edge     *edge
 	client   *http.Client
 	idle     *http.Transport
+	clients  sync.Map // number of a request under way -> the function that makes its client leave
 }
 
 // Start opens the database and starts the services. Close must be called.
@@ -65,17 +67,24 @@ func (d *Demo) start(ctx context.Context, listen string) error {
 	if d.accounts, err = openAccounts(ctx); err != nil {
 		return err
 	}
-	for _, name := range []string{"edge", "retrieval", "validator", "rerank", "model", "account"} {
-		d.services = append(d.services, newService(name, d.timing, d.faults, d.spans))
+	service := func(name string) *service {
+		s := newService(name, d.timing, d.faults, d.spans)
+		d.services = append(d.services, s)
+		return s
 	}
-	front, retrieval, validator, rerank, model, account :=
-		d.services[0], d.services[1], d.services[2], d.services[3], d.services[4], d.services[5]
+	front, retrieval, validator := service("edge"), service("retrieval"), service("validator")
+	index, rerank, model, account := service("index"), service("rerank"), service("model"), service("account")
+	notes, err := newArchive(service("archive"))
+	if err != nil {
+		return err
+	}
 	newAccount(account, d.accounts)
 	newModel(model)
 	newRerank(rerank)
 	newValidator(validator, account)
-	newRetrieval(retrieval, rerank)
-	d.edge = newEdge(front, account, retrieval, model, validator)
+	newIndex(index)
+	newRetrieval(retrieval, index, rerank)
+	d.edge = newEdge(front, account, retrieval, model, validator, notes, d.hangUp)
 	d.control(front.mux)
 	for n, s := range slices.Backward(d.services) { // nobody is called before they listen
 		address := "127.0.0.1:0"
@@ -91,6 +100,13 @@ func (d *Demo) start(ctx context.Context, listen string) error {
 
 // URL is where the edge listens.
 func (d *Demo) URL() string { return d.edge.url }
+
+// hangUp makes the client of a request leave, if it is one of our own.
+func (d *Demo) hangUp(number uint64) {
+	if leave, ok := d.clients.Load(number); ok {
+		leave.(context.CancelFunc)()
+	}
+}
 
 // Close stops the services, callers first, flushes their spans and says what became of them.
 func (d *Demo) Close(ctx context.Context) (Counts, error) {

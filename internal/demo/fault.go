@@ -16,42 +16,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Fault is one thing that goes wrong in real systems, played by one of the sample services.
-type Fault string
-
-// The faults.
-const (
-	SlowDependency Fault = "slow_dependency"
-	RenewedClock   Fault = "renewed_clock"
-	DroppedHeader  Fault = "dropped_header"
-	IgnoredCancel  Fault = "ignored_cancel"
-	TightBudget    Fault = "tight_budget"
-	LocalQueue     Fault = "local_queue"
-	ClientLeaves   Fault = "client_leaves"
-	RetryStorm     Fault = "retry_storm"
-	LateResult     Fault = "late_result"
-	Freeze         Fault = "freeze"
-)
-
-// menu says who plays which fault, what happens, and at which share of requests by default.
-var menu = []struct {
-	fault   Fault
-	service string
-	rate    float64
-	about   string
-}{
-	{SlowDependency, "account", 0.015, "the statement of the account service takes longer than its caller waits"},
-	{RenewedClock, "retrieval", 0.015, "retrieval hands rerank a fresh budget instead of what is left"},
-	{DroppedHeader, "validator", 0.015, "validator calls account without the header, which falls back to its default"},
-	{IgnoredCancel, "rerank", 0.015, "rerank works on after its caller has given up"},
-	{TightBudget, "edge", 0.015, "the client asks for less time than the chain needs"},
-	{LocalQueue, "edge", 0.015, "the request waits most of its budget in the edge's own queue"},
-	{ClientLeaves, "edge", 0.02, "the client closes its connection in the middle"},
-	{RetryStorm, "edge", 0.015, "the model refuses, and two layers of the edge retry without a look at the time left"},
-	{LateResult, "edge", 0.015, "an optional result arrives after the edge has gone on without it"},
-	{Freeze, "model", 0.015, "the model stops in mid-stream and keeps the connection open"},
-}
-
 // Faults lists the names of all faults.
 func Faults() []Fault {
 	names := make([]Fault, len(menu))
@@ -96,7 +60,8 @@ func joinFaults(faults []Fault, sep string) string {
 	return strings.Join(names, sep)
 }
 
-// Effect is one fault that really took effect: the span in which it did, and the service that caused it.
+// Effect is one fault that really took effect: when, in which span, and the service that caused it. One line of the fault
+// log is one Effect; a fault may take effect more than once in a trace. Detail is for people.
 type Effect struct {
 	Time    time.Time `json:"time"`
 	Fault   Fault     `json:"fault"`

@@ -35,10 +35,21 @@ func (s *service) inherited() budget.Policy {
 		Cleanup: s.timing.limit(cleanupBudget), Trust: budget.TrustInternal}
 }
 
-// handle serves a route under a policy.
+// handle serves a route under a policy. A request that plays late_validation finds a service that only watches.
 func (s *service) handle(route string, policy budget.Policy, next http.HandlerFunc) {
-	granting := budgethttp.NewMiddleware(policy, budgethttp.WithTracerProvider(s.provider), budgethttp.WithMeterProvider(noop.NewMeterProvider()))
-	s.mux.Handle("POST "+route, carryRequest(granting(next)))
+	granting := func(p budget.Policy) http.Handler {
+		return budgethttp.NewMiddleware(p, budgethttp.WithTracerProvider(s.provider), budgethttp.WithMeterProvider(noop.NewMeterProvider()))(next)
+	}
+	watched := policy
+	watched.Control = budget.NewControl(budgetattr.ModeShadow)
+	enforcing, watching := granting(policy), granting(watched)
+	s.mux.Handle("POST "+route, carryRequest(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.name == "edge" && has(r.Context(), LateValidation) {
+			watching.ServeHTTP(w, r)
+			return
+		}
+		enforcing.ServeHTTP(w, r)
+	})))
 }
 
 // calls declares the stages that the service calls: each has a client, whose transport makes its requests hops.

@@ -94,6 +94,7 @@ type client struct {
 	leave   time.Duration // 0: stay for the answer
 	patient time.Duration
 	request request
+	calls   *sync.Map // see Demo.clients
 }
 
 // nextClient draws the faults of the next request and all else.
@@ -102,7 +103,7 @@ func (d *Demo) nextClient(rng *rand.Rand) client { return d.clientOf(rng, d.faul
 // clientOf draws route and budget. A request with a fault goes down the whole chain.
 func (d *Demo) clientOf(rng *rand.Rand, faults []Fault) client {
 	c := client{
-		http: d.client, patient: d.timing.limit(budgetAnswer) + 10*time.Second,
+		http: d.client, calls: &d.clients, patient: d.timing.limit(budgetAnswer) + 10*time.Second,
 		body:    question{Account: rng.IntN(accountCount), Text: "what changed in the last release?"},
 		request: request{number: rng.Uint64(), faults: faults},
 	}
@@ -139,6 +140,8 @@ func (c client) send(ctx context.Context) int {
 	}
 	ctx, cancel := context.WithTimeout(ctx, stay)
 	defer cancel()
+	c.calls.Store(c.request.number, cancel)
+	defer c.calls.Delete(c.request.number)
 	body, err := json.Marshal(c.body)
 	if err != nil {
 		return 0

@@ -1,73 +1,143 @@
 package demo
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
-
-	"github.com/laxity-dev/laxity/sdk/budget"
 )
 
-// Two layers retry a refusal, the client of the provider and the edge itself, so the model is called up to rounds × attempts times, as long as it likes to refuse.
+// The models that the provider has. The brief one answers in few tokens and never fails.
 const (
-	retryRounds   = 3
-	retryAttempts = 3
-	retryBackoff  = 15 * time.Millisecond
-	refusalTime   = 260 * time.Millisecond
+	modelLarge = "large"
+	modelBrief = "brief"
 )
 
-// layerOf names the layer that makes attempt n, from 0.
-func layerOf(n int) string {
-	if n > 0 && n%retryAttempts == 0 {
-		return "edge"
+// completion is what a client asks of a provider, and an answer's event, both in the form of OpenAI as far as it is used.
+type (
+	completion struct {
+		Model    string    `json:"model"`
+		Stream   bool      `json:"stream"`
+		Messages []message `json:"messages"`
 	}
-	return "provider_client"
-}
+	message struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	}
+	event struct {
+		Choices []struct {
+			Delta struct {
+				Content string `json:"content"`
+			} `json:"delta"`
+		} `json:"choices"`
+		Error *struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+)
 
-var errStreamCut = errors.New("the model's stream ended without its end mark")
+const pathCompletions = "/v1/chat/completions"
+
+// heartbeatEvery is the time between two heartbeats of a provider that has nothing else to say.
+const heartbeatEvery = 20 * time.Millisecond
 
 // model plays a provider that streams tokens as server-sent events.
 type model struct{ *service }
 
 func newModel(s *service) {
-	s.handle("/stream", s.inherited(), model{s}.stream)
+	s.handle(pathCompletions, s.inherited(), model{s}.complete)
 }
 
-func (s model) stream(w http.ResponseWriter, r *http.Request) {
-	var q question
-	if !readJSON(w, r, &q) {
+func (s model) complete(w http.ResponseWriter, r *http.Request) {
+	var ask completion
+	if !readJSON(w, r, &ask) {
 		return
 	}
 	ctx := r.Context()
-	if has(ctx, RetryStorm) {
+	if ask.Model == modelBrief {
+		s.stream(ctx, w, ask, briefly)
+		return
+	}
+	switch {
+	case has(ctx, RetryStorm):
 		s.refuse(w, r)
-		return
+	case has(ctx, NestedRetries):
+		http.Error(w, "overloaded", http.StatusServiceUnavailable)
+	case has(ctx, ModelDown):
+		s.faults.took(ctx, ModelDown, s.name, "answered that the model does not exist any more")
+		http.Error(w, "no such model", http.StatusGone)
+	case has(ctx, RetryAfter):
+		s.faults.took(ctx, RetryAfter, s.name, "asked to be left alone for an hour")
+		w.Header().Set("Retry-After", "3600")
+		http.Error(w, "too many requests", http.StatusTooManyRequests)
+	default:
+		s.stream(ctx, w, ask, tokens)
 	}
-	if err := s.spend(ctx, stageGenerate.name, stageGenerate.median); err != nil {
-		fail(w, err)
-		return
+}
+
+// stream answers in so many tokens.
+func (s model) stream(ctx context.Context, w http.ResponseWriter, ask completion, count int) {
+	median := stageGenerate.median
+	if ask.Model == modelBrief {
+		median /= 2
 	}
+	plays := func(f Fault) bool { return ask.Model != modelBrief && has(ctx, f) }
 	w.Header().Set("Content-Type", "text/event-stream")
-	for n := range tokens {
-		if n == tokens/2 && has(ctx, Freeze) && ctx.Err() == nil {
-			s.faults.took(ctx, Freeze, s.name, fmt.Sprintf("silent after %d of %d tokens", n, tokens))
-			<-requestFrom(ctx).left // a frozen provider sees no deadline, only the end of the connection
-			panic(http.ErrAbortHandler)
+	if plays(FirstTokenDelay) {
+		s.heartbeats(ctx, w, FirstTokenDelay, 0)
+	}
+	if s.spend(ctx, stageGenerate.name, median) != nil {
+		panic(http.ErrAbortHandler)
+	}
+	for n := range count {
+		if n == count/2 {
+			switch {
+			case plays(Freeze):
+				s.faults.took(ctx, Freeze, s.name, fmt.Sprintf("silent after %d of %d tokens", n, count))
+				<-requestFrom(ctx).left // a frozen provider sees no deadline, only the end of the connection
+				panic(http.ErrAbortHandler)
+			case plays(HeartbeatsOnly):
+				s.heartbeats(ctx, w, HeartbeatsOnly, n)
+			case plays(LateFailure):
+				s.failLate(ctx, w)
+				return
+			}
 		}
-		fmt.Fprintf(w, "data: word%d\n\n", n)
-		if err := http.NewResponseController(w).Flush(); err != nil {
+		if !send(w, fmt.Sprintf(`data: {"choices":[{"index":0,"delta":{"content":"word%d "}}]}`, n)) {
 			return
 		}
-		if err := s.spend(ctx, "token "+strconv.Itoa(n), tokenWork); err != nil {
+		if s.spend(ctx, "token "+strconv.Itoa(n), tokenWork) != nil {
+			panic(http.ErrAbortHandler) // a stream that is not whole must not look like one
+		}
+	}
+	send(w, `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]")
+}
+
+// heartbeats keeps the connection alive and brings no token until nobody listens.
+func (s model) heartbeats(ctx context.Context, w http.ResponseWriter, fault Fault, after int) {
+	s.faults.took(ctx, fault, s.name, fmt.Sprintf("only heartbeats after %d tokens", after))
+	for send(w, ": still here") && work(ctx, heartbeatEvery) == nil {
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// failLate goes on with tokens until little is left of the time it was handed, and then reports an error.
+func (s model) failLate(ctx context.Context, w http.ResponseWriter) {
+	end, bounded := ctx.Deadline()
+	for bounded && time.Until(end) > s.timing.limit(lateFailureLeaves) {
+		if !send(w, `data: {"choices":[{"index":0,"delta":{"content":"and "}}]}`) || work(ctx, s.timing.limit(progressLimit/8)) != nil {
 			return
 		}
 	}
-	fmt.Fprint(w, "data: [DONE]\n\n")
+	s.faults.took(ctx, LateFailure, s.name, "failed when little time was left")
+	send(w, `data: {"error":{"message":"the server had an error"}}`)
+}
+
+// send writes one event, or a comment, and reports whether it could.
+func send(w http.ResponseWriter, event string) bool {
+	fmt.Fprint(w, event, "\n\n")
+	return http.NewResponseController(w).Flush() == nil
 }
 
 // refuse plays an overloaded provider, which takes its time to say no.
@@ -78,54 +148,4 @@ func (s model) refuse(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.Error(w, "overloaded", http.StatusServiceUnavailable)
-}
-
-// generate streams the answer of the model. Two layers that know neither of each other nor of the time left retry a refusal.
-func (e *edge) generate(ctx context.Context, q question) (string, error) {
-	var err error
-	attempts := budget.NewAttempts(ctx, 0)
-	for n := range retryRounds * retryAttempts {
-		attempt, _, _ := attempts.Begin(ctx, layerOf(n))
-		var text string
-		text, err = e.streamOnce(attempt, q)
-		if n == 1 && has(ctx, RetryStorm) {
-			e.faults.took(ctx, RetryStorm, e.name, "retried a refusal")
-		}
-		if !refused(err) {
-			return text, err
-		}
-		if err := work(ctx, e.timing.limit(retryBackoff)); err != nil {
-			return "", err
-		}
-	}
-	return "", err
-}
-
-func refused(err error) bool {
-	var answer *statusError
-	return errors.As(err, &answer) && answer.status == http.StatusServiceUnavailable
-}
-
-func (e *edge) streamOnce(ctx context.Context, q question) (string, error) {
-	resp, err := e.post(ctx, stageGenerate, e.model, "/stream", q)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	var text strings.Builder
-	lines := bufio.NewScanner(resp.Body)
-	for lines.Scan() {
-		token, ok := strings.CutPrefix(lines.Text(), "data: ")
-		switch {
-		case !ok:
-		case token == "[DONE]":
-			return text.String(), nil
-		default:
-			text.WriteString(token + " ")
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return "", fmt.Errorf("stream of the model: %w", err)
-	}
-	return "", errStreamCut
 }

@@ -2,32 +2,28 @@ package demo
 
 import (
 	"context"
-	"sync"
 	"time"
 
-	"github.com/laxity-dev/laxity/sdk/budget"
+	"github.com/laxity-dev/laxity/sdk/fanout"
 )
 
-// profileCall is an optional call beside the chain. Once the chain has gone on without it, its result is refused.
+// profileCall is an optional call beside the chain. Once the chain has gone on without it, the fence refuses its result.
 type profileCall struct {
 	cancel  context.CancelFunc
+	fence   *fanout.Fence
 	arrived chan struct{}
-
-	mu     sync.Mutex
-	closed bool
-	late   bool
+	failed  bool // once arrived
 }
 
 func (e *edge) askProfile(ctx context.Context, q question) *profileCall {
-	ctx, cancel := context.WithCancel(ctx)
-	p := &profileCall{cancel: cancel, arrived: make(chan struct{})}
+	p := &profileCall{fence: fanout.NewFence(ctx, ""), arrived: make(chan struct{})}
+	ctx, p.cancel = context.WithCancel(ctx)
 	go func() {
 		defer close(p.arrived)
 		var row account
-		err := e.call(ctx, stageProfile, e.account, "/profile", q, &row)
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.late = err == nil && p.closed
+		if e.call(ctx, stageProfile, e.account, "/profile", q, &row) != nil || p.fence.Accept("") != nil {
+			p.failed = true
+		}
 	}()
 	return p
 }
@@ -38,30 +34,19 @@ func (p *profileCall) wait(ctx context.Context, limit time.Duration) bool {
 	defer timer.Stop()
 	select {
 	case <-p.arrived:
-		return true
+		return !p.failed
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
+	p.fence.Close()
 	return false
 }
 
-// end stops the call and reports whether its result came too late.
-func (p *profileCall) end() bool {
+// closeProfile stops the call. A result that came too late was counted by the fence.
+func (e *edge) closeProfile(ctx context.Context, p *profileCall) {
 	p.cancel()
 	<-p.arrived
-	return p.late
-}
-
-// closeProfile records a profile that was refused because it came too late.
-func (e *edge) closeProfile(ctx context.Context, p *profileCall) {
-	if !p.end() {
-		return
-	}
-	budget.FromContext(ctx).LateResult()
-	if has(ctx, LateResult) {
+	if p.fence.Late() > 0 && has(ctx, LateResult) {
 		e.faults.took(ctx, LateResult, e.name, "the profile arrived after the edge had gone on without it")
 	}
 }

@@ -10,6 +10,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/laxity-dev/laxity/sdk/budget"
+	"github.com/laxity-dev/laxity/sdk/budgetattr"
+	"github.com/laxity-dev/laxity/sdk/wire"
 )
 
 // planHeader carries, from service to service, the number of the request and its faults: "17", "17 freeze",
@@ -73,12 +77,16 @@ func carryRequest(next http.Handler) http.Handler {
 	})
 }
 
-// planTransport sets the header on outgoing requests.
+// planTransport sets the header on outgoing requests. In shadow, in which the sdk leaves headers alone, it hands on what is
+// left, as a proxy beside the service would.
 type planTransport struct{ next http.RoundTripper }
 
 func (t planTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set(planHeader, requestFrom(r.Context()).header())
+	if left, ok := budget.Remaining(r.Context()); ok && budget.ModeOf(r.Context()) == budgetattr.ModeShadow {
+		r.Header.Set(budgetattr.HeaderTimeout, wire.FormatMillis(left))
+	}
 	return t.next.RoundTrip(r)
 }
 

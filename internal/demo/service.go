@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -41,6 +42,8 @@ type service struct {
 	idle     *http.Transport
 	url      string
 	served   chan error
+	// background is work that outlives its request.
+	background sync.WaitGroup
 }
 
 func newService(name string, timing Timing, faults *Injector, spans *sink) *service {
@@ -73,7 +76,7 @@ func (s *service) listen(address string) error {
 	return nil
 }
 
-// close waits for requests under way, then flushes the spans.
+// close waits for requests under way and for what outlives them, then flushes the spans.
 func (s *service) close(ctx context.Context) error {
 	var errs []error
 	if s.server != nil {
@@ -84,6 +87,7 @@ func (s *service) close(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("service %s: %w", s.name, err))
 		}
 	}
+	s.background.Wait()
 	s.idle.CloseIdleConnections()
 	if err := s.provider.Shutdown(ctx); err != nil {
 		errs = append(errs, fmt.Errorf("flush spans of %s: %w", s.name, err))

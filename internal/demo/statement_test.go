@@ -38,12 +38,17 @@ type sign struct {
 	service string
 }
 
+// mark is an attribute with its value on a hop of this stage.
+type mark struct{ stage, key, value string }
+
 // symptom is what a fault must show, alone, in the statement of its trace.
 type symptom struct {
 	must    []sign
 	outcome budgetattr.Outcome
 	class   verdict.Class
 	spentIn string
+	// marks are attributes that hops of the trace must have, where what happened is no finding.
+	marks []mark
 	// cut names the services that a fault makes stop early: they too ran out of time, and on a busy machine they notice it
 	// some milliseconds late.
 	cut []string
@@ -69,14 +74,14 @@ var symptoms = map[Fault]symptom{
 	TightBudget: {
 		must:    []sign{{verdict.RuleExhausted, "edge"}},
 		outcome: budgetattr.OutcomeCancelled, class: verdict.ClassLateOrFailed,
-		cut: []string{"edge", "account", "retrieval", "rerank", "model"},
+		cut: []string{"edge", "account", "retrieval", "index", "rerank", "model"},
 	},
 	LocalQueue: {
 		must:    []sign{{verdict.RuleLocalSpend, "edge"}},
 		outcome: budgetattr.OutcomeDone, class: verdict.ClassInTime, spentIn: "edge",
 	},
 	ClientLeaves: {
-		outcome: budgetattr.OutcomeCancelled, class: verdict.ClassBenign, cut: []string{"edge", "account", "retrieval", "rerank", "model"},
+		outcome: budgetattr.OutcomeCancelled, class: verdict.ClassBenign, cut: []string{"edge", "account", "retrieval", "index", "rerank", "model"},
 	},
 	RetryStorm: {
 		must:    []sign{{verdict.RuleWastedRetry, "edge"}, {verdict.RuleExhausted, "edge"}},
@@ -87,8 +92,81 @@ var symptoms = map[Fault]symptom{
 		outcome: budgetattr.OutcomeDegraded, class: verdict.ClassDegraded,
 	},
 	Freeze: {
-		must:    []sign{{verdict.RuleExhausted, "edge"}},
-		outcome: budgetattr.OutcomeCancelled, class: verdict.ClassLateOrFailed, spentIn: "model", cut: []string{"edge", "model"},
+		outcome: budgetattr.OutcomeDegraded, class: verdict.ClassDegraded, cut: []string{"model"},
+		marks: []mark{{"chat", budgetattr.CancelCauseKey, "stream_idle"}, {"chat", budgetattr.TimeoutPhaseKey, "between_tokens"},
+			{"write_brief", budgetattr.DecisionKey, "fallback"}},
+	},
+	StepSkipped: {
+		outcome: budgetattr.OutcomeDegraded, class: verdict.ClassDegraded, cut: []string{"retrieval"},
+		marks: []mark{{"order", budgetattr.DecisionKey, "skip"}, {"order", budgetattr.StageOptionalKey, "true"}},
+	},
+	ModelDown: {
+		outcome: budgetattr.OutcomeDegraded, class: verdict.ClassDegraded,
+		marks: []mark{{"write_brief", budgetattr.DecisionKey, "fallback"}, {"write", budgetattr.RetriesSkippedReasonKey, "cause"}},
+	},
+	FirstTokenDelay: {
+		outcome: budgetattr.OutcomeDegraded, class: verdict.ClassDegraded, cut: []string{"model"},
+		marks: []mark{{"chat", budgetattr.TimeoutPhaseKey, "first_token"}, {"chat", budgetattr.CancelCauseKey, "stream_idle"},
+			{"write_brief", budgetattr.DecisionKey, "fallback"}},
+	},
+	HeartbeatsOnly: {
+		outcome: budgetattr.OutcomeDegraded, class: verdict.ClassDegraded, cut: []string{"model"},
+		marks: []mark{{"chat", budgetattr.TimeoutPhaseKey, "between_tokens"}, {"write_brief", budgetattr.DecisionKey, "fallback"}},
+	},
+	SlowReader: {
+		outcome: budgetattr.OutcomeDone, class: verdict.ClassInTime, spentIn: "edge",
+		marks: []mark{{"write", budgetattr.DecisionKey, "run"}},
+	},
+	ShardStraggler: {
+		outcome: budgetattr.OutcomeDegraded, class: verdict.ClassDegraded, cut: []string{"index", "retrieval"},
+		marks: []mark{{"shard.tickets", budgetattr.CancelCauseKey, "local_deadline"}},
+	},
+	RetryAfter: {
+		must:    []sign{{verdict.RuleRetryDidNotFit, "edge"}},
+		outcome: budgetattr.OutcomeDegraded, class: verdict.ClassDegraded,
+		marks: []mark{{"write", budgetattr.RetriesSkippedReasonKey, "retry_after"}, {"write_brief", budgetattr.DecisionKey, "fallback"}},
+	},
+	LateFailure: {
+		must:    []sign{{verdict.RuleRetryDidNotFit, "edge"}},
+		outcome: budgetattr.OutcomeDegraded, class: verdict.ClassDegraded, cut: []string{"model"},
+		marks: []mark{{"write", budgetattr.RetriesSkippedReasonKey, "budget"}, {"write_brief", budgetattr.DecisionKey, "fallback"}},
+	},
+	NestedRetries: {
+		outcome: budgetattr.OutcomeDegraded, class: verdict.ClassDegraded,
+		marks: []mark{{"generate", budgetattr.AttemptLayerKey, "sdk"}, {"write", budgetattr.RetriesSkippedReasonKey, "attempts"},
+			{"write_brief", budgetattr.DecisionKey, "fallback"}},
+	},
+	TokensAfterCancel: {
+		outcome: budgetattr.OutcomeCancelled, class: verdict.ClassBenign, cut: []string{"edge", "model"},
+		marks: []mark{{"chat", budgetattr.CostUnitKey, "token"}, {"chat", budgetattr.CancelCauseKey, "client_disconnect"}},
+	},
+	HopelessStart: {
+		must:    []sign{{verdict.RuleHopelessStart, "validator"}},
+		outcome: budgetattr.OutcomeDone, class: verdict.ClassInTime, cut: []string{"validator", "account"},
+	},
+	ReserveEaten: {
+		must:    []sign{{verdict.RuleReserveEaten, "validator"}, {verdict.RulePostCancelWork, "validator"}},
+		outcome: budgetattr.OutcomeDone, class: verdict.ClassInTime, cut: []string{"validator"},
+	},
+	LateValidation: {
+		must:    []sign{{verdict.RuleLate, "edge"}, {verdict.RuleReserveEaten, "edge"}},
+		outcome: budgetattr.OutcomeDone, class: verdict.ClassLateOrFailed, spentIn: "edge",
+	},
+	ExpiredInQueue: {
+		must:    []sign{{verdict.RuleExpiredInQueue, "archive"}},
+		outcome: budgetattr.OutcomeDone, class: verdict.ClassInTime,
+	},
+	UncertainEffect: {
+		must:    []sign{{verdict.RuleUncertain, "archive"}},
+		outcome: budgetattr.OutcomeDone, class: verdict.ClassInTime, cut: []string{"archive"},
+	},
+	DetachedWork: {
+		must:    []sign{{verdict.RuleDetachedWork, "edge"}},
+		outcome: budgetattr.OutcomeDone, class: verdict.ClassInTime,
+	},
+	HopLeftOpen: {
+		must:    []sign{{verdict.RuleStillRunning, "edge"}},
+		outcome: budgetattr.OutcomeDone, class: verdict.ClassInTime,
 	},
 }
 
@@ -106,7 +184,7 @@ func (s symptom) brings(f verdict.Finding) bool {
 	switch f.Rule {
 	case verdict.RuleExhausted, verdict.RuleLocalSpend:
 		return true
-	case verdict.RuleOrphanWork, verdict.RulePostCancelWork, verdict.RuleReserveEaten, verdict.RuleLate:
+	case verdict.RuleOrphanWork, verdict.RulePostCancelWork, verdict.RuleIgnoredCancel, verdict.RuleReserveEaten, verdict.RuleLate:
 		return time.Duration(f.Amount) < noticedLate
 	}
 	return false
@@ -120,7 +198,7 @@ func (s symptom) missing(found []verdict.Finding) []sign {
 
 func TestStatementNamesEachFaultAlone(t *testing.T) {
 	// Budgets are four times what they are in real time, so that a stall of the machine is no fault of its own.
-	const each = 4
+	const each = 3
 	var effects []Effect
 	kept := &memory{}
 	d, err := Start(t.Context(), Config{
@@ -131,15 +209,23 @@ func TestStatementNamesEachFaultAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	var sending sync.WaitGroup
+	slots := make(chan struct{}, 20) // all at once would be a fault of their own
 	for n, fault := range slices.Repeat(Faults(), each) {
 		c := d.clientOf(rand.New(rand.NewPCG(uint64(n), 0)), []Fault{fault})
-		sending.Go(func() { c.send(t.Context()) })
+		slots <- struct{}{}
+		sending.Go(func() {
+			defer func() { <-slots }()
+			c.send(t.Context())
+		})
 	}
 	sending.Wait()
 	if _, err := d.Close(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	all := statements(kept.spans)
+	all, spans := statements(kept.spans), map[string][]span.Span{}
+	for _, s := range tracefile.Spans(kept.spans) {
+		spans[s.Trace.String()] = append(spans[s.Trace.String()], s)
+	}
 	for _, fault := range Faults() {
 		t.Run(string(fault), func(t *testing.T) {
 			want, described := symptoms[fault]
@@ -150,7 +236,7 @@ func TestStatementNamesEachFaultAlone(t *testing.T) {
 			for _, e := range effects {
 				if e.Fault == fault && !seen[e.TraceID] {
 					seen[e.TraceID] = true
-					want.check(t, all[e.TraceID])
+					want.check(t, all[e.TraceID], spans[e.TraceID])
 				}
 			}
 			if len(seen) == 0 {
@@ -160,7 +246,7 @@ func TestStatementNamesEachFaultAlone(t *testing.T) {
 	}
 }
 
-func (s symptom) check(t *testing.T, got *verdict.Statement) {
+func (s symptom) check(t *testing.T, got *verdict.Statement, spans []span.Span) {
 	t.Helper()
 	if got == nil {
 		t.Error("no spans of a trace in which the fault took effect")
@@ -170,16 +256,27 @@ func (s symptom) check(t *testing.T, got *verdict.Statement) {
 		t.Errorf("outcome %s, class %s; want %s, %s\n%s", got.Outcome, got.Class, s.outcome, s.class, findings(got))
 	}
 	if s.spentIn != "" && got.SpentIn.Service != s.spentIn {
-		t.Errorf("most was spent in %s, want %s", got.SpentIn.Service, s.spentIn)
+		t.Errorf("most was spent in %s (%s), want %s", got.SpentIn.Service, got.SpentIn.Stage, s.spentIn)
 	}
 	if missing := s.missing(got.Findings); len(missing) > 0 {
 		t.Errorf("the statement does not name %v\n%s", missing, findings(got))
+	}
+	for _, m := range s.marks {
+		if !slices.ContainsFunc(spans, m.on) {
+			t.Errorf("trace %s: no hop %s with %s %s", got.TraceID, m.stage, m.key, m.value)
+		}
 	}
 	for _, f := range got.Findings {
 		if !s.brings(f) {
 			t.Errorf("the fault does not bring %s on %s: %s", f.Rule, f.Service, f.Text)
 		}
 	}
+}
+
+// on reports whether the span bears the mark.
+func (m mark) on(s span.Span) bool {
+	yes, _ := s.Attrs.Bool(m.key)
+	return s.Attrs.String(budgetattr.StageKey) == m.stage && (s.Attrs.String(m.key) == m.value || yes && m.value == "true")
 }
 
 func findings(s *verdict.Statement) string {
@@ -193,7 +290,7 @@ func findings(s *verdict.Statement) string {
 func TestCleanRequestsShowNoViolation(t *testing.T) {
 	// Budgets stay far above the work, however busy the machine is.
 	load := Load{Requests: 1000, Concurrency: 16, Seed: 1}
-	spans, effects, answers := play(t, Timing{Work: 0.1, Limits: 5}, nil, load)
+	spans, effects, answers := play(t, Timing{Work: 0.1, Limits: 20}, nil, load)
 	if answers[200] != load.Requests || len(effects) != 0 {
 		t.Errorf("%d clean requests: answers %v, effects %v", load.Requests, answers, effects)
 	}
@@ -237,7 +334,7 @@ func TestRemainderNeverGrows(t *testing.T) {
 		if left > above {
 			t.Errorf("%s of %s had %v left at its start, its parent %s only %v", s.Name, s.Service, left, parent.Name, above)
 		}
-		if allowed, ok := s.Attrs.Seconds(budgetattr.AllowanceKey); ok && allowed > above {
+		if allowed, ok := s.Attrs.Seconds(budgetattr.AllowanceKey); ok && allowed > max(above, 0) {
 			t.Errorf("%s of %s was allowed %v of the %v that %s had left", s.Name, s.Service, allowed, above, parent.Name)
 		}
 	}

@@ -25,7 +25,7 @@ func (t tamper) RoundTrip(r *http.Request) (*http.Response, error) {
 	fresh := t.service.timing.limit(inheritedBudget).Milliseconds()
 	switch {
 	case fresh <= left:
-	case t.service.name == "retrieval" && has(ctx, RenewedClock):
+	case t.service.name == "retrieval" && r.URL.Path == pathOrder && has(ctx, RenewedClock):
 		r = r.Clone(ctx)
 		r.Header.Set(budgetattr.HeaderTimeout, strconv.FormatInt(fresh, 10))
 		t.service.faults.took(ctx, RenewedClock, t.service.name, "handed down "+milliseconds(fresh)+" of the "+milliseconds(left)+" left")

@@ -150,7 +150,7 @@ func (q *inquiry) compareBudgets(i int32, above handed, recorded bool) {
 	}
 	by := int64(n.v.Received) - above.left
 	// A person's grant and work declared to outlive its caller have budgets of their own.
-	if !recorded || by <= int64(q.t.opts.Thresholds.Renewed) || n.v.Source == budgetattr.SourceRegrant || n.detached {
+	if !recorded || by <= int64(q.t.opts.Thresholds.Renewed) || n.v.Source == budgetattr.SourceRegrant || n.detached || q.t.nodes[n.parent].detached {
 		return
 	}
 	rule := RuleRenewedClock
@@ -296,6 +296,9 @@ func (q *inquiry) step(i int32) {
 	}
 	reserve, hasReserve := a.Seconds(budgetattr.ReserveKey)
 	after, hasAfter := a.Seconds(budgetattr.RemainingAfterKey)
+	if before, ok := a.Seconds(budgetattr.RemainingBeforeKey); ok {
+		reserve = min(reserve, max(before, 0)) // what was not there, the hop has not eaten: it may not even have started
+	}
 	if hasReserve && hasAfter && th.eaten(reserve, after) {
 		q.addAt(RuleReserveEaten, i, n.length, int64(reserve-max(after, 0)), EvidenceMeasured, reserveEatenText(q.t, i, int64(reserve), int64(after)))
 	}
@@ -313,7 +316,7 @@ func forTime(reason string) bool {
 	if reason == "" {
 		return true
 	}
-	for _, word := range [...]string{"budget", "fit", "time", "deadline", "exhaust", "expir", "backoff"} {
+	for _, word := range [...]string{"budget", "fit", "time", "deadline", "exhaust", "expir", "backoff", "retry_after"} {
 		if strings.Contains(reason, word) {
 			return true
 		}

@@ -12,8 +12,14 @@ import (
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 )
 
-// patience is how long branches that were ended are waited for, so that they can be seen to stop.
-const patience = 10 * time.Millisecond
+// patience is how long branches that were ended are waited for, so that they can be seen to stop. Once the request is over
+// there is nothing else to do.
+func patience(ctx context.Context) time.Duration {
+	if ctx.Err() != nil {
+		return 100 * time.Millisecond
+	}
+	return 10 * time.Millisecond
+}
 
 // arrival is what became of one branch.
 type arrival[T any] struct {
@@ -208,7 +214,7 @@ func (f *fan[T]) close(cause budgetattr.Cause) {
 	}
 	stopped := make(chan struct{})
 	go func() { f.working.Wait(); close(stopped) }()
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(patience(f.parent))
 	defer timer.Stop()
 	select {
 	case <-stopped:

@@ -86,9 +86,28 @@ func (b *wireBody) Close() error {
 			go c.drain()
 			return
 		}
+		if whole && err == stream.ErrClosed {
+			c.tail()
+		}
 		c.shut()
 	})
 	return nil
+}
+
+// tailWait bounds the time in which the provider may end an answer that is complete.
+const tailWait = 50 * time.Millisecond
+
+// tail reads to the end of an answer that is complete: clients stop at its end mark, and the provider is not to be taken for
+// one that was cut.
+func (c *call) tail() {
+	end := time.AfterFunc(tailWait, func() { c.wire(budget.CauseError(budgetattr.CauseSuperseded)) })
+	defer end.Stop()
+	buffer := make([]byte, 512)
+	for {
+		if _, err := (*wireBody)(c).Read(buffer); err != nil {
+			return
+		}
+	}
 }
 
 // shut closes the request and ends the call.

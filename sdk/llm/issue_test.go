@@ -1,6 +1,7 @@
 package llm_test
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/laxity-dev/laxity/sdk/budget"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
+	"github.com/laxity-dev/laxity/sdk/budgethttp"
 	"github.com/laxity-dev/laxity/sdk/budgettest"
 	"github.com/laxity-dev/laxity/sdk/llm"
 )
@@ -197,4 +199,32 @@ func TestIssueClientLeavesBeforeTheFirstTokenOfAFallback(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Clients stop reading at the end mark. The provider, which is about to end its answer, is not to be taken for one that was
+// cut, and the connection is used again.
+func TestIssueClosingAfterTheEndMarkCutsNobody(t *testing.T) {
+	in(t, budget.Policy{Default: time.Hour}, func(w *world) {
+		w.p.Answer(budgettest.Tokens(3, 0))
+		rt := llm.NewTransport(w.p.Transport(), llm.WithStage("chat"), llm.WithHTTP(budgethttp.WithStage(func(*http.Request) string { return "wire" })))
+		for range 2 {
+			resp, err := w.ask(rt, forms["completions"])
+			if err != nil {
+				w.Fatal(err)
+			}
+			for lines := bufio.NewScanner(resp.Body); lines.Scan() && lines.Text() != "data: [DONE]"; {
+			}
+			resp.Body.Close()
+		}
+		for _, stage := range []string{"chat", "wire"} {
+			for _, s := range w.r.Stage(stage) {
+				if cause := s.Text(budgetattr.CancelCauseKey); cause != "" {
+					w.Errorf("%s was cancelled by %s", stage, cause)
+				}
+			}
+		}
+		if n := w.p.Stats().Dials; n != 1 {
+			w.Errorf("%d connections for two answers, one after the other", n)
+		}
+	})
 }
