@@ -30,8 +30,6 @@ const (
 // libraryRepeats is how often the client library of nested_retries sends a request by itself.
 const libraryRepeats = 4
 
-var errStreamCut = errors.New("the model's stream ended without its end mark")
-
 // generator is the edge's way to the model.
 type generator struct {
 	*service
