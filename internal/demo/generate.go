@@ -97,16 +97,17 @@ func (g *generator) ask(ctx context.Context, client *http.Client, name string, q
 	return text, nil
 }
 
-// read puts the tokens of a stream together.
+// read puts the tokens of a stream together. It reads to the end, so that the provider is not cut after its end mark.
 func (g *generator) read(ctx context.Context, resp *http.Response) (text string, read int, err error) {
 	var all strings.Builder
 	var events stream.EventScanner
+	whole := false
 	buffer := make([]byte, 4<<10)
 	for {
 		n, failed := resp.Body.Read(buffer)
 		for e := range events.Feed(buffer[:n]) {
-			if e.Data == "[DONE]" {
-				return all.String(), read, nil
+			if whole = whole || e.Data == "[DONE]"; whole {
+				continue
 			}
 			var got event
 			if err := json.Unmarshal([]byte(e.Data), &got); err != nil {
@@ -126,7 +127,10 @@ func (g *generator) read(ctx context.Context, resp *http.Response) (text string,
 				g.hangUp(requestFrom(ctx).number)
 			}
 		}
-		if failed != nil {
+		switch {
+		case failed != nil && whole:
+			return all.String(), read, nil
+		case failed != nil:
 			return "", read, failed
 		}
 	}
