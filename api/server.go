@@ -133,6 +133,11 @@ func (s *Server) fail(c *gin.Context, err error) {
 			Detail: "the question needs more time or memory than one answer may take",
 			Advice: "ask for a shorter window or filter by service and route",
 		}).write(c)
+	case storage.IsForeign(err):
+		(&problem{
+			Type: kind("not-ours"), Title: "Kept by somebody else", Status: http.StatusConflict,
+			Detail: err.Error(), Advice: "delete the trace in that table; what Laxity keeps of it can be deleted then",
+		}).write(c)
 	case storage.IsBusy(err):
 		c.Header("Retry-After", "1")
 		(&problem{

@@ -3,6 +3,7 @@
 package migrations
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -36,6 +37,8 @@ const (
 type Config struct {
 	DSN       string
 	Retention Retention
+	// Attach, if not nil, is a table of raw spans that somebody else owns. It is never changed.
+	Attach *storage.Attached
 	// LockWait is how long to wait for another process that migrates; default one minute.
 	LockWait time.Duration
 }
@@ -46,6 +49,8 @@ type Schema struct {
 	Dirty   bool
 	// Latest is the version this binary knows.
 	Latest uint
+	// ForeignRaw: the database has a table otel_traces that somebody else made.
+	ForeignRaw bool
 }
 
 // check refuses a schema that must not be migrated.
@@ -93,16 +98,31 @@ func versions() []uint {
 	return all
 }
 
-// Up creates the database if it is missing, applies what is missing and sets the retention. Only one process migrates at a
-// time, others wait for it.
+// Up creates the database if it is missing, applies what is missing, sets the retention and notes the attached table. Only one
+// process migrates at a time, others wait for it.
 func Up(ctx context.Context, config Config) (Schema, error) {
 	return run(ctx, config, func(m *migrate.Migrate, schema Schema) error {
 		if err := schema.check(); err != nil {
 			return err
 		}
+		if schema.ForeignRaw && schema.Version == 0 {
+			if config.Attach == nil || config.Attach.Table != rawTable {
+				return &SchemaError{Schema: schema, Advice: "the database has a table otel_traces that is not Laxity's; name another database in the DSN, or read that table by 'laxity migrate --attach otel_traces'"}
+			}
+			// Neither table nor view of ours goes where theirs is.
+			if err := m.Force(rawVersions); err != nil {
+				return err
+			}
+		}
 		return m.Up()
 	})
 }
+
+// The first migrations make the tables of raw spans.
+const (
+	rawTable    = "otel_traces"
+	rawVersions = 3
+)
 
 // Repair applies an interrupted migration again and then all that is missing.
 func Repair(ctx context.Context, config Config) (Schema, error) {
@@ -125,6 +145,9 @@ func To(ctx context.Context, config Config, version uint) (Schema, error) {
 	return run(ctx, config, func(m *migrate.Migrate, schema Schema) error {
 		if err := schema.check(); err != nil {
 			return err
+		}
+		if schema.ForeignRaw && version < rawVersions {
+			return &SchemaError{Schema: schema, Advice: "the tables of raw spans are not Laxity's to drop; the least version of this database is 3"}
 		}
 		if version == 0 {
 			return m.Down()
@@ -224,6 +247,9 @@ func run(ctx context.Context, config Config, change func(*migrate.Migrate, Schem
 	if err != nil {
 		return schema, err
 	}
+	if schema.ForeignRaw, err = foreignRaw(ctx, conn); err != nil {
+		return schema, err
+	}
 	if err := migrateWith(held, options, schema, change); err != nil {
 		return schema, err
 	}
@@ -233,7 +259,36 @@ func run(ctx context.Context, config Config, change func(*migrate.Migrate, Schem
 	if err := config.Retention.apply(held, conn); err != nil {
 		return schema, err
 	}
-	return schema, withoutStatistics(held, conn)
+	if err := withoutStatistics(held, conn); err != nil {
+		return schema, err
+	}
+	return schema, attach(held, config)
+}
+
+// foreignRaw reports whether otel_traces is there without the column that ours has.
+func foreignRaw(ctx context.Context, conn driver.Conn) (bool, error) {
+	var columns, ours uint64
+	err := conn.QueryRow(ctx, "SELECT count(), countIf(name = 'IngestedAt') FROM system.columns WHERE database = currentDatabase() AND table = '"+
+		rawTable+"'").Scan(&columns, &ours)
+	if err != nil {
+		return false, fmt.Errorf("raw spans: %w", err)
+	}
+	return columns > 0 && ours == 0, nil
+}
+
+// attach notes the table that somebody else owns.
+func attach(ctx context.Context, config Config) error {
+	if config.Attach == nil {
+		return nil
+	}
+	db, err := storage.Open(storage.Config{DSN: config.DSN})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	table := *config.Attach
+	table.Database = cmp.Or(table.Database, storage.Config{DSN: config.DSN}.Database())
+	return db.Attach(ctx, table)
 }
 
 func migrateWith(ctx context.Context, options *clickhouse.Options, schema Schema, change func(*migrate.Migrate, Schema) error) error {

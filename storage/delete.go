@@ -17,8 +17,11 @@ var deleteRawSQL string
 var deleteTimesSQL string
 
 // DeleteTrace deletes what is kept of one trace: raw spans, hops and findings at once; the worker then computes the rollups
-// without it. Spans of it that arrive later are kept.
+// without it. Spans of it that arrive later are kept. Where raw spans of it are in an attached table, it is a ForeignError.
 func (db *DB) DeleteTrace(ctx context.Context, id span.TraceID) error {
+	if err := db.notForeign(ctx, id); err != nil {
+		return err
+	}
 	parameters := map[string]any{"id": id.String()}
 	for _, sql := range []string{deleteRawSQL, deleteTimesSQL} {
 		if err := db.run(ctx, sql, parameters); err != nil && !IsMissing(err) {

@@ -361,8 +361,10 @@ func TestQuestionsUseTheirIndexes(t *testing.T) {
 		"param_rule": {""}, "param_judged": {"0"}, "param_before": {"0"},
 	}
 	maps.Copy(entry, window)
-	ids := url.Values{"param_ids": {"['" + id + "']"}, "param_from": {"0"}, "param_to": {"4294967295"}, "param_limit": {"10"}}
-	arrived := url.Values{"param_from": {"0"}, "param_to": {"4102444800000"}, "param_limit": {"10"}, "param_frozen": {"0"}}
+	ids := url.Values{"param_ids": {"['" + id + "']"}, "param_from": {"0"}, "param_to": {"4294967295"}, "param_limit": {"10"},
+		"param_database": {store.Database}, "param_table": {"otel_traces"}, "param_times": {"otel_traces_trace_id_ts"}, "param_id": {id},
+		"param_source": {"otel_traces"}, "param_buckets": {"[0]"}, "param_shard": {"0"}, "param_shards": {"1"}}
+	arrived := url.Values{"param_from": {"0"}, "param_to": {"4102444800000"}, "param_limit": {"10"}, "param_frozen": {"0"}, "param_shard": {"0"}, "param_shards": {"1"}}
 	for _, c := range []struct {
 		file       string
 		parameters url.Values
@@ -370,6 +372,9 @@ func TestQuestionsUseTheirIndexes(t *testing.T) {
 	}{
 		{"spans.sql", ids, []string{"Name: idx_trace_id"}},
 		{"trace_times.sql", ids, []string{"PrimaryKey", "TraceId"}},
+		{"attached_due.sql", ids, []string{"Partition", "Min-Max"}},
+		{"attached_spans.sql", ids, []string{"Partition", "Min-Max"}},
+		{"attached_has.sql", ids, []string{"Name: idx_trace_id"}},
 		{"hops.sql", ids, []string{"Name: idx_trace_id"}},
 		{"margin.sql", window, []string{"Partition", "PrimaryKey", "(service in ["}},
 		{"search.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},

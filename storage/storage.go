@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -21,6 +22,14 @@ type DB struct {
 	limit time.Duration
 	// exact is up to how many hops margins are read from them alone.
 	exact uint64
+	// database holds our tables.
+	database string
+	// attached remembers the table of somebody else whose raw spans are read.
+	attached struct {
+		sync.Mutex
+		table *Attached
+		asked time.Time
+	}
 }
 
 // Open prepares a pool. It does not connect: a ClickHouse that is down, or comes later, shows as errors of the statements.
@@ -36,7 +45,7 @@ func Open(config Config) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("clickhouse: %w", err)
 	}
-	return &DB{conn: conn, limit: config.maxExecutionTime(), exact: exactHops}, nil
+	return &DB{conn: conn, limit: config.maxExecutionTime(), exact: exactHops, database: config.Database()}, nil
 }
 
 // Close closes the pool.

@@ -44,11 +44,22 @@ func (db *DB) Traces(ctx context.Context, ids []span.TraceID, perTrace int) (map
 	if len(ids) == 0 {
 		return answer, nil
 	}
-	if err := db.rawSpans(ctx, ids, perTrace, answer); err != nil && !IsMissing(err) {
-		return nil, question("raw spans", err)
+	attached, err := db.Attached(ctx)
+	if err != nil {
+		return nil, err
 	}
-	rest := slices.DeleteFunc(slices.Clone(ids), func(id span.TraceID) bool { return answer[id] != nil })
-	if len(rest) > 0 {
+	own := &Attached{Database: db.database, Table: string(SourceRaw)}
+	for _, table := range []*Attached{own, attached} {
+		if table == nil || table == own && attached != nil && attached.String() == own.String() {
+			continue
+		}
+		if rest := without(ids, answer); len(rest) > 0 {
+			if err := db.rawSpans(ctx, table, rest, perTrace, answer); err != nil && !IsMissing(err) {
+				return nil, question("raw spans", err)
+			}
+		}
+	}
+	if rest := without(ids, answer); len(rest) > 0 {
 		if err := db.hopSpans(ctx, rest, perTrace, answer); err != nil {
 			return nil, question("hops", err)
 		}
@@ -59,13 +70,19 @@ func (db *DB) Traces(ctx context.Context, ids []span.TraceID, perTrace int) (map
 	return answer, nil
 }
 
-// rawSpans adds what otel_traces holds. Where the times are not kept, as in tables that somebody else made, every day is
-// searched.
-func (db *DB) rawSpans(ctx context.Context, ids []span.TraceID, perTrace int, into map[span.TraceID]*Trace) error {
+// without returns the ids that are not in the answer.
+func without(ids []span.TraceID, answer map[span.TraceID]*Trace) []span.TraceID {
+	return slices.DeleteFunc(slices.Clone(ids), func(id span.TraceID) bool { return answer[id] != nil })
+}
+
+// rawSpans adds what a table of raw spans holds; those of somebody else are annotated first. Where the times are not kept, as in
+// tables that somebody else made, every day is searched.
+func (db *DB) rawSpans(ctx context.Context, table *Attached, ids []span.TraceID, perTrace int, into map[span.TraceID]*Trace) error {
 	hex := hexIDs(ids)
+	foreign := !table.Since.IsZero()
 	var known uint64
 	var from, to uint32
-	err := db.ask(ctx, traceTimesSQL, func(rows driver.Rows) error { return rows.Scan(&known, &from, &to) }, map[string]any{"ids": hex})
+	err := db.ask(ctx, traceTimesSQL, func(rows driver.Rows) error { return rows.Scan(&known, &from, &to) }, map[string]any{"ids": hex, "database": table.Database, "times": table.Table + "_trace_id_ts"})
 	if err != nil && !IsMissing(err) {
 		return err
 	}
@@ -77,9 +94,12 @@ func (db *DB) rawSpans(ctx context.Context, ids []span.TraceID, perTrace int, in
 		if err != nil {
 			return err
 		}
+		if foreign {
+			table.annotate(&s)
+		}
 		into[s.Trace] = into[s.Trace].add(s, SourceRaw)
 		return nil
-	}, map[string]any{"ids": hex, "from": int64(from), "to": int64(to), "limit": perTrace + 1})
+	}, map[string]any{"ids": hex, "database": table.Database, "table": table.Table, "from": int64(from), "to": int64(to), "limit": perTrace + 1})
 }
 
 func (t *Trace) add(s span.Span, source Source) *Trace {

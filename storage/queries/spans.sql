@@ -1,4 +1,5 @@
 -- The raw spans of some traces, by trace and time, each once: of several rows of one span the longest.
+-- database, table  of the raw spans
 -- ids       hexadecimal digits, lower case
 -- from, to  seconds since 1970, both inclusive: the times of the traces
 -- limit     spans of each trace
@@ -18,7 +19,7 @@ FROM
         StatusCode,
         StatusMessage,
         toUnixTimestamp64Nano(Timestamp) AS start,
-        Duration,
+        toUInt64(Duration) AS lasts,
         SpanAttributes,
         ResourceAttributes,
         arrayMap(t -> toUnixTimestamp64Nano(t), Events.Timestamp) AS event_times,
@@ -27,11 +28,11 @@ FROM
         Links.TraceId,
         Links.SpanId,
         Links.Attributes
-    FROM otel_traces
+    FROM {database:Identifier}.{table:Identifier}
     WHERE TraceId IN ({ids:Array(String)})
         AND Timestamp >= fromUnixTimestamp64Nano({from:Int64} * 1000000000)
         AND Timestamp < fromUnixTimestamp64Nano(({to:Int64} + 1) * 1000000000)
-    ORDER BY TraceId, SpanId, ServiceName, SpanKind, Duration DESC
+    ORDER BY TraceId, SpanId, ServiceName, SpanKind, lasts DESC
     LIMIT 1 BY TraceId, SpanId, ServiceName, SpanKind
 )
 ORDER BY TraceId, start, SpanId

@@ -21,6 +21,8 @@ type Store struct {
 	*storage.DB
 	Engine   *enginetest.Engine
 	Database string
+	// Collector is how the collector classifies what Insert writes.
+	Collector classify.Config
 }
 
 // Open starts an engine until the test ends.
@@ -59,7 +61,7 @@ func (s *Store) Insert(t testing.TB, spans ...span.Span) {
 func (s *Store) InsertHops(t testing.TB, spans ...span.Span) {
 	t.Helper()
 	var rows []hop.Row
-	for _, annotated := range annotate(spans) {
+	for _, annotated := range annotate(t, spans, s.Collector) {
 		if hop.Is(&annotated) {
 			row, _ := hop.FromSpan(&annotated)
 			rows = append(rows, row)
@@ -73,20 +75,41 @@ func (s *Store) InsertHops(t testing.TB, spans ...span.Span) {
 // InsertRaw annotates spans and writes them in the stock layout.
 func (s *Store) InsertRaw(t testing.TB, spans ...span.Span) {
 	t.Helper()
+	insertRaw(t, s.Engine, s.Database+".otel_traces", annotate(t, spans, s.Collector))
+}
+
+// Stock is a table in the stock layout that somebody else fills.
+type Stock struct {
+	Engine *enginetest.Engine
+	Table  string // DATABASE.TABLE
+}
+
+// Insert writes spans as the contrib exporter does, without a look at them.
+func (s *Stock) Insert(t testing.TB, spans ...span.Span) {
+	t.Helper()
+	insertRaw(t, s.Engine, s.Table, spans)
+}
+
+func insertRaw(t testing.TB, engine *enginetest.Engine, table string, spans []span.Span) {
+	t.Helper()
 	var b strings.Builder
-	b.WriteString("INSERT INTO " + s.Database + ".otel_traces FORMAT JSONEachRow\n")
+	b.WriteString("INSERT INTO " + table + " FORMAT JSONEachRow\n")
 	encoder := json.NewEncoder(&b)
-	for _, annotated := range annotate(spans) {
-		if err := encoder.Encode(rawRow(&annotated)); err != nil {
+	for i := range spans {
+		if err := encoder.Encode(rawRow(&spans[i])); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Engine.Query(b.String()); err != nil {
+	if _, err := engine.Query(b.String()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func annotate(spans []span.Span) []span.Span {
+func annotate(t testing.TB, spans []span.Span, config classify.Config) []span.Span {
+	classifier, err := classify.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
 	annotated := make([]span.Span, len(spans))
 	for i, s := range spans {
 		attrs := span.Attributes{}
@@ -94,7 +117,7 @@ func annotate(spans []span.Span) []span.Span {
 			attrs[key] = value
 		}
 		s.Attrs = attrs
-		classify.Builtin().Annotate(&s)
+		classifier.Annotate(&s)
 		verdict.JudgeSpan(&s).Annotate(&s)
 		annotated[i] = s
 	}

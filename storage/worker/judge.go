@@ -50,18 +50,18 @@ func (p *pass) judge(ctx context.Context, slice storage.Window) error {
 }
 
 // judgeBatch judges some traces by all that is stored of them and writes what changed.
-func (p *pass) judgeBatch(ctx context.Context, ids []span.TraceID) error {
+func (w *Worker) judgeBatch(ctx context.Context, ids []span.TraceID) error {
 	var traces map[span.TraceID]*storage.Trace
 	var kept []storage.Verdict
-	err := p.do("traces", func() (err error) {
-		traces, err = p.store.Traces(ctx, ids, spansPerTrace)
+	err := w.do("traces", func() (err error) {
+		traces, err = w.store.Traces(ctx, ids, spansPerTrace)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	err = p.do("verdicts of traces", func() (err error) {
-		kept, err = p.store.Verdicts(ctx, ids)
+	err = w.do("verdicts of traces", func() (err error) {
+		kept, err = w.store.Verdicts(ctx, ids)
 		return err
 	})
 	if err != nil {
@@ -76,14 +76,14 @@ func (p *pass) judgeBatch(ctx context.Context, ids []span.TraceID) error {
 		}
 	}
 	hold, taken := changes(found, kept)
-	err = p.do("write verdicts", func() error { return p.store.WriteVerdicts(ctx, hold, taken) })
+	err = w.do("write verdicts", func() error { return w.store.WriteVerdicts(ctx, hold, taken) })
 	if err != nil {
 		return err
 	}
-	p.stats.traces.Add(int64(len(ids)))
-	p.stats.findings.Add(int64(len(hold)))
-	p.stats.taken.Add(int64(len(taken)))
-	p.stats.orphans.add(hold, taken, kept)
+	w.stats.traces.Add(int64(len(ids)))
+	w.stats.findings.Add(int64(len(hold)))
+	w.stats.taken.Add(int64(len(taken)))
+	w.stats.orphans.add(hold, taken, kept)
 	return nil
 }
 

@@ -56,8 +56,17 @@ laxity_worker_findings_total{change="taken_back"} %d
 # TYPE laxity_worker_buckets_total counter
 laxity_worker_buckets_total{length="minute"} %d
 laxity_worker_buckets_total{length="longer"} %d
+# HELP laxity_worker_attached_spans_total Spans read from the attached table; a span counts each time it is read.
+# TYPE laxity_worker_attached_spans_total counter
+laxity_worker_attached_spans_total %d
+# HELP laxity_worker_attached_refused_total Spans of the attached table that cannot be kept: impossible times, an identifier of zeros.
+# TYPE laxity_worker_attached_refused_total counter
+laxity_worker_attached_refused_total %d
+# HELP laxity_worker_attached_due Stretches of 10 s of the attached table that are still to be read, as far as counted.
+# TYPE laxity_worker_attached_due gauge
+laxity_worker_attached_due %d
 `, lag(s.verdicts.Load()), lag(s.rollups.Load()), s.passes.Load(), s.failures.Load(), s.traces.Load(), s.findings.Load(), s.taken.Load(),
-		s.minutes.Load(), s.buckets.Load())
+		s.minutes.Load(), s.buckets.Load(), w.pulls.spans.Load(), w.pulls.quarantined.Load(), w.pulls.due.Load())
 	if err != nil {
 		return err
 	}

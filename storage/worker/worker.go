@@ -26,6 +26,8 @@ type Config struct {
 	Every time.Duration
 	// DaysEvery is the least time between two computations of days. 10 min.
 	DaysEvery time.Duration
+	// CountEvery is the least time between two counts of all of an attached table. 10 min.
+	CountEvery time.Duration
 	// KeepHops and KeepMinutes are the retentions of hops and of rollups by the minute. 30 d, 7 d.
 	KeepHops, KeepMinutes time.Duration
 	// Shard is the part of the traces that this worker judges. The whole.
@@ -41,7 +43,7 @@ func (c Config) Validate() error {
 	if c.Store == nil {
 		errs = append(errs, errors.New("worker: no storage"))
 	}
-	for name, d := range map[string]time.Duration{"trail": c.Trail, "every": c.Every, "days-every": c.DaysEvery} {
+	for name, d := range map[string]time.Duration{"trail": c.Trail, "every": c.Every, "days-every": c.DaysEvery, "count-every": c.CountEvery} {
 		if d < 0 {
 			errs = append(errs, fmt.Errorf("worker: %s is %s; it must not be negative", name, d))
 		}
@@ -70,6 +72,9 @@ type Worker struct {
 	store  *storage.DB
 	config Config
 	stats  stats
+	pulls  pulls
+	// counted is when all of an attached table was counted last.
+	counted time.Time
 
 	// before, in tests, ends a pass at the statement it fails. It is called by one goroutine at a time.
 	before  func(statement string) error
@@ -85,6 +90,7 @@ func New(config Config) (*Worker, error) {
 	config.Trail = cmp.Or(config.Trail, DefaultTrail)
 	config.Every = cmp.Or(config.Every, 10*time.Second)
 	config.DaysEvery = cmp.Or(config.DaysEvery, 10*time.Minute)
+	config.CountEvery = cmp.Or(config.CountEvery, 10*time.Minute)
 	config.KeepHops, config.KeepMinutes = cmp.Or(config.KeepHops, 30*day), cmp.Or(config.KeepMinutes, 7*day)
 	config.Shard = cmp.Or(config.Shard, storage.Shard{Number: 1, Of: 1})
 	config.Parallel = cmp.Or(config.Parallel, min(4, runtime.GOMAXPROCS(0)))
@@ -126,6 +132,10 @@ func (w *Worker) Pass(ctx context.Context) error { return w.pass(ctx, w.config.T
 func (w *Worker) PassNow(ctx context.Context) error { return w.pass(ctx, 0) }
 
 func (w *Worker) pass(ctx context.Context, trail time.Duration) error {
+	// What is read of an attached table arrives now, before the horizon of this pass.
+	if err := w.pull(ctx, trail == 0); err != nil {
+		return err
+	}
 	var engine storage.Engine
 	var progress map[storage.Step]time.Time
 	err := w.do("state", func() (err error) {

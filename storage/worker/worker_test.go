@@ -21,7 +21,7 @@ var start = time.Now().UTC().Add(-48 * time.Hour).Truncate(24 * time.Hour).Add(2
 
 func on(t *testing.T, store *storagetest.Store) *Worker {
 	t.Helper()
-	w, err := New(Config{Store: store.DB, DaysEvery: 1})
+	w, err := New(Config{Store: store.DB, DaysEvery: 1, CountEvery: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

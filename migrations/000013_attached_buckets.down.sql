@@ -1,0 +1,1 @@
+DROP TABLE IF EXISTS attached_buckets
