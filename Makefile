@@ -144,6 +144,14 @@ postgres: ## install PostgreSQL for the tests, where it is missing
 		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq postgresql >/dev/null; }
 test: postgres
 
+# ---- storage ----
+
+.PHONY: clickhouse-server
+clickhouse-server: ## install Debian's old ClickHouse for the tests of the native protocol, where it is missing
+	@[ -x /usr/sbin/clickhouse-server ] || command -v clickhouse-server >/dev/null || \
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq clickhouse-server clickhouse-common >/dev/null; }
+test: clickhouse-server
+
 # ---- path ----
 
 .PHONY: bench-path

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -226,6 +225,9 @@ func run(ctx context.Context, config Config, change func(*migrate.Migrate, Schem
 	if err := config.Retention.Validate(); err != nil {
 		return Schema{}, err
 	}
+	if err := storage.CheckServer(ctx, storage.Config{DSN: config.DSN}); err != nil {
+		return Schema{}, err
+	}
 	if err := createDatabase(ctx, config); err != nil {
 		return Schema{}, err
 	}
@@ -339,9 +341,6 @@ func createDatabase(ctx context.Context, config Config) error {
 	var found uint64
 	if err := conn.QueryRow(ctx, "SELECT count() FROM system.databases WHERE name = {name:String}",
 		clickhouse.Named("name", name)).Scan(&found); err != nil {
-		if away := new(net.OpError); errors.As(err, &away) {
-			return fmt.Errorf("no ClickHouse at %s: %w; start it, or correct its DSN", strings.Join(options.Addr, ", "), away)
-		}
 		return fmt.Errorf("database %s: %w", name, err)
 	}
 	if found > 0 {
