@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/failsafe-go/failsafe-go/failsafehttp"
@@ -21,7 +22,12 @@ import (
 )
 
 // service is the service under load.
-type service struct{ slots chan struct{} }
+type service struct {
+	slots chan struct{}
+
+	mu   sync.Mutex
+	done []time.Time // when each piece of work was over
+}
 
 // serve waits for a worker and works, unless the caller is gone before. The work itself cannot be interrupted.
 func (s *service) serve(ctx context.Context, work func(context.Context) error) error {
@@ -34,9 +40,24 @@ func (s *service) serve(ctx context.Context, work func(context.Context) error) e
 	return work(ctx)
 }
 
-func toil(context.Context) error {
+func (s *service) toil(context.Context) error {
 	time.Sleep(work)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done = append(s.done, time.Now())
 	return nil
+}
+
+// between counts the work that was over from one instant to another.
+func (s *service) between(from, to time.Time) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, at := range s.done {
+		if !at.Before(from) && at.Before(to) {
+			n++
+		}
+	}
+	return n
 }
 
 // arm is one way to limit the time of a call. start returns what a user does, who waits for patience at most.
@@ -55,7 +76,7 @@ var arms = []arm{
 // plain limits each call by http.Client.Timeout, and the handler by http.TimeoutHandler.
 func plain(s *service, cold bool) (func(context.Context) error, func(), error) {
 	handler := http.TimeoutHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.serve(r.Context(), toil) != nil {
+		if s.serve(r.Context(), s.toil) != nil {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	}), patience, "")
@@ -66,7 +87,7 @@ func plain(s *service, cold bool) (func(context.Context) error, func(), error) {
 // and number, a timeout of each attempt.
 func withFailsafe(s *service, cold bool) (func(context.Context) error, func(), error) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.serve(r.Context(), toil) != nil {
+		if s.serve(r.Context(), s.toil) != nil {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	})
@@ -78,7 +99,7 @@ func withFailsafe(s *service, cold bool) (func(context.Context) error, func(), e
 
 // withBudget grants the user's patience as a budget, which the service knows: work that cannot be done in time is not begun.
 func withBudget(s *service, cold bool) (func(context.Context) error, func(), error) {
-	process := step.Required("work", func(ctx context.Context, _ struct{}) (struct{}, error) { return struct{}{}, toil(ctx) },
+	process := step.Required("work", func(ctx context.Context, _ struct{}) (struct{}, error) { return struct{}{}, s.toil(ctx) },
 		step.Terms{MinUseful: work + 20*time.Millisecond})
 	handler := budgethttp.NewMiddleware(budget.Policy{Default: patience, Max: patience, Trust: budget.TrustInternal})(
 		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -145,7 +166,7 @@ type health struct {
 }
 
 func (h *health) Check(ctx context.Context, _ *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
-	return &grpc_health_v1.HealthCheckResponse{}, h.service.serve(ctx, toil)
+	return &grpc_health_v1.HealthCheckResponse{}, h.service.serve(ctx, h.service.toil)
 }
 
 // overGRPC gives each call a deadline, which gRPC carries to the server.

@@ -54,20 +54,21 @@ func run(ctx context.Context, chart string) error {
 		}
 	}
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "limits\tconnections\tat most/s\tgoodput before\tgoodput in the spike\trecovery")
+	fmt.Fprintln(table, "limits\tconnections\tat most/s\tgoodput before\tgoodput in the spike\tstale work in the spike\trecovery")
 	for _, o := range all {
-		fmt.Fprintf(table, "%s\t%s\t%.0f\t%.2f\t%.2f\t%s\n", o.arm.what, o.connections(), o.most, o.calm, o.goodput, o.recovered())
+		fmt.Fprintf(table, "%s\t%s\t%.0f\t%.2f\t%.2f\t%.2f\t%s\n", o.arm.what, o.connections(), o.most, o.calm, o.goodput, o.stale, o.recovered())
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	fmt.Printf("\ngoodput before: share of the requests answered in time; in the spike: answers in time as a share of the capacity,\nwhich is %.0f a second; at most: what was measured before the load, with nobody waiting in vain\n", capacity)
+	fmt.Printf("\ngoodput before: share of the requests answered in time; in the spike: answers in time as a share of the capacity,\nwhich is %.0f a second; stale work: share of the work in the spike whose answer came too late for anyone; at most: what was measured before the load, with nobody waiting in vain\n", capacity)
 	for _, o := range all {
 		suffix := ""
 		if o.cold {
 			suffix = "_cold"
 		}
 		fmt.Printf("figure overload_goodput_%s%s %.3f share\n", o.arm.name, suffix, o.goodput)
+		fmt.Printf("figure overload_stale_%s%s %.3f share\n", o.arm.name, suffix, o.stale)
 		fmt.Printf("figure overload_recovery_%s%s %.2f s\n", o.arm.name, suffix, o.recovery.Seconds())
 	}
 	if chart != "" {
@@ -83,6 +84,7 @@ type outcome struct {
 	most     float64 // answers a second that the workers gave when nobody waited in vain
 	calm     float64 // share of the requests before the spike that were answered in time
 	goodput  float64 // in the spike
+	stale    float64 // share of the work in the spike that was for nobody
 	recovery time.Duration
 	windows  []float64 // answers in time in each window, as a share of the capacity
 }
@@ -109,17 +111,19 @@ type sent struct {
 
 func measure(ctx context.Context, a arm, cold bool) (outcome, error) {
 	o := outcome{arm: a, cold: cold}
-	call, stop, err := a.start(&service{slots: make(chan struct{}, workers)}, cold)
+	s := &service{slots: make(chan struct{}, workers)}
+	call, stop, err := a.start(s, cold)
 	if err != nil {
 		return o, err
 	}
 	defer stop()
 	o.most = saturate(ctx, call)
+	begun := time.Now()
 	requests := load(ctx, call)
 	if err := ctx.Err(); err != nil {
 		return o, err
 	}
-	o.judge(requests)
+	o.judge(requests, s.between(begun.Add(before), begun.Add(before+during)))
 	return o, nil
 }
 
@@ -173,8 +177,8 @@ func load(ctx context.Context, call func(context.Context) error) []sent {
 	return requests
 }
 
-// judge derives the figures.
-func (o *outcome) judge(requests []sent) {
+// judge derives the figures; worked is the number of pieces of work that were done in the spike.
+func (o *outcome) judge(requests []sent, worked int) {
 	o.windows = make([]float64, (before+during+after)/window)
 	asked, good := make([]int, len(o.windows)), make([]int, len(o.windows))
 	calmAsked, calmGood, spikeGood := 0, 0, 0
@@ -198,6 +202,7 @@ func (o *outcome) judge(requests []sent) {
 		}
 	}
 	o.calm = float64(calmGood) / float64(max(calmAsked, 1))
+	o.stale = max(float64(worked-spikeGood), 0) / float64(max(worked, 1))
 	o.goodput = float64(spikeGood) / (capacity * during.Seconds())
 	// Recovered is after the last window of which less than nine in ten requests were answered in time.
 	for w := range asked {
