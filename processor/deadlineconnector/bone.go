@@ -68,8 +68,8 @@ func (b *batch) opened(in ptrace.Span) (all []opened) {
 			continue
 		}
 		text := func(key string) string {
-			v, _ := e.Attributes().Get(key)
-			if v == (pcommon.Value{}) {
+			v, ok := e.Attributes().Get(key)
+			if !ok {
 				return ""
 			}
 			return text(v.AsString())

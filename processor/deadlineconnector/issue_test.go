@@ -345,3 +345,17 @@ func TestIssueACallerThatLeftIsNoMiss(t *testing.T) {
 		t.Errorf("%g margins of requests that were not answered", n)
 	}
 }
+
+// An event of an open hop names its peer and stage only if they are known.
+func TestIssueOpenHopWithoutPeer(t *testing.T) {
+	r := newRig(t, nil)
+	entry := ptrace.NewTraces()
+	e := r.add(entry, "shop", ptrace.SpanKindServer, 0, 1, map[string]any{budgetattr.BudgetReceivedKey: 1.0})
+	event := e.Events().AppendEmpty()
+	event.SetName(budgetattr.EventOpenChild)
+	event.Attributes().PutStr(budgetattr.OpenChildSpanIDKey, pcommon.SpanID{9}.String())
+	r.send(entry)
+	if n := r.flush().total("deadline.still_running"); n != 1 {
+		t.Errorf("%g hops still run, want 1", n)
+	}
+}

@@ -86,10 +86,13 @@ func quarantined(reason hop.Reason, rs ptrace.ResourceSpans, ss ptrace.ScopeSpan
 	in.CopyTo(s.Spans().AppendEmpty())
 	// An error leaves the text empty; the row's own columns remain.
 	text, _ := (&ptrace.JSONMarshaler{}).MarshalTraces(one)
-	service, _ := rs.Resource().Attributes().Get("service.name")
+	service := ""
+	if v, ok := rs.Resource().Attributes().Get("service.name"); ok {
+		service = v.AsString()
+	}
 	return hop.Quarantined{
 		Reason: reason, Trace: span.TraceID(in.TraceID()), Span: span.ID(in.SpanID()), Parent: span.ID(in.ParentSpanID()),
-		Service: service.AsString(), Name: in.Name(), Kind: span.Kind(in.Kind()),
+		Service: service, Name: in.Name(), Kind: span.Kind(in.Kind()),
 		Start: uint64(in.StartTimestamp()), End: uint64(in.EndTimestamp()), JSON: string(text),
 	}.Clean()
 }

@@ -154,3 +154,13 @@ func TestLifecycle(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A bad span may come without the name of its service.
+func TestIssueQuarantinedSpanWithoutService(t *testing.T) {
+	td := ptrace.NewTraces()
+	rs := td.ResourceSpans().AppendEmpty()
+	ss := rs.ScopeSpans().AppendEmpty()
+	if q := quarantined(hop.ReasonBeforeStart, rs, ss, ss.Spans().AppendEmpty()); q.Service != "" {
+		t.Errorf("service %q", q.Service)
+	}
+}
