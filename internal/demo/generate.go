@@ -147,6 +147,7 @@ func (g *generator) pause(ctx context.Context) {
 // noteLeft records that the client left in the middle of a stream that is drained.
 func (g *generator) noteLeft(ctx context.Context, read int) {
 	if read > 0 && has(ctx, TokensAfterCancel) && clientGone(ctx) {
+		g.background.Go(func() { time.Sleep(g.timing.limit(drainLimit) + roundedDown) }) // the drain is over by then
 		g.faults.took(ctx, TokensAfterCancel, g.name, fmt.Sprintf("the client left after %d tokens, and the stream was drained", read))
 	}
 }

@@ -184,7 +184,7 @@ func (s symptom) brings(f verdict.Finding) bool {
 	switch f.Rule {
 	case verdict.RuleExhausted, verdict.RuleLocalSpend:
 		return true
-	case verdict.RuleOrphanWork, verdict.RulePostCancelWork, verdict.RuleIgnoredCancel, verdict.RuleReserveEaten, verdict.RuleLate:
+	case verdict.RuleOrphanWork, verdict.RulePostCancelWork, verdict.RuleReserveEaten, verdict.RuleLate:
 		return time.Duration(f.Amount) < noticedLate
 	}
 	return false

@@ -471,6 +471,26 @@ func (en *Entry) untrack(h *hopState) bool {
 		en.mu.Unlock()
 		return false
 	}
+	en.unlink(h)
+	h.next, en.spare = en.spare, h
+	en.mu.Unlock()
+	return true
+}
+
+// leave removes a hop that goes on without the request; it reports false if that is over already.
+func (en *Entry) leave(h *hopState) bool {
+	en.mu.Lock()
+	defer en.mu.Unlock()
+	if en.ended {
+		return false
+	}
+	en.unlink(h)
+	h.prev, h.next = nil, nil
+	return true
+}
+
+// unlink takes a hop off the list. The caller holds the lock.
+func (en *Entry) unlink(h *hopState) {
 	if h.prev != nil {
 		h.prev.next = h.next
 	} else {
@@ -479,7 +499,4 @@ func (en *Entry) untrack(h *hopState) bool {
 	if h.next != nil {
 		h.next.prev = h.prev
 	}
-	h.next, en.spare = en.spare, h
-	en.mu.Unlock()
-	return true
 }

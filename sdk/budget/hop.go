@@ -57,6 +57,7 @@ type hopExtra struct {
 	cfg     *hopConfig              // nil unless the hop has a span
 	kept    hopConfig               // what cfg points to
 	unsure  bool
+	apart   bool // from the request, which ends without it
 	phase   budgetattr.Phase
 	decided budgetattr.Decision
 	cleanup cleanupTime

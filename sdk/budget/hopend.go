@@ -118,6 +118,19 @@ func (h Hop) CostAfterCancel(unit string, amount float64) {
 // drain is what was still taken in after the end, and how much of that time was declared.
 type drain struct{ spent, allowed time.Duration }
 
+// Draining says that from here on the hop only takes in what was already paid for, as was declared: the request ends
+// without it, and it is not one of those that are still at work then.
+func (h Hop) Draining() {
+	s := h.lock()
+	if s == nil {
+		return
+	}
+	defer s.mu.Unlock()
+	if s.entry != nil && !s.apart && s.entry.leave(s) {
+		s.touched, s.apart = true, true
+	}
+}
+
 // Drained records that the hop went on after its cancellation to take in what was already paid for, as declared: of the
 // time spent, what is allowed is no post-cancel work.
 func (h Hop) Drained(spent, allowed time.Duration) {
@@ -238,7 +251,7 @@ func (h *hopState) cutInside(err error) (budgetattr.Cause, bool) {
 // release takes the hop off its request's list and gives the state back.
 func (h *hopState) release() {
 	switch {
-	case h.entry == nil:
+	case h.entry == nil, h.apart:
 		h.recycle()
 	case !h.entry.untrack(h):
 		// The request is over and has counted the hop as left running.

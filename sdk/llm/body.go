@@ -83,6 +83,7 @@ func (b *wireBody) Close() error {
 		}
 		c.settle(err)
 		if c.gone() && !whole && c.cfg.cancel.drains() {
+			c.hop.Draining()
 			go c.drain()
 			return
 		}

@@ -290,7 +290,11 @@ func TestCancelPolicy(t *testing.T) {
 				if !errors.Is(err, context.Canceled) || time.Since(start) != 105*ms {
 					t.Errorf("%v after %v", err, time.Since(start))
 				}
+				w.entry.End(context.Canceled)
 				time.Sleep(time.Minute)
+				if open := w.r.Entries()[0].Int(budgetattr.OpenChildrenKey); open != 0 {
+					t.Errorf("%d hops are said to be left open by a declared drain", open)
+				}
 				hop := w.r.Last(t, "model")
 				cost, _ := hop.Value(budgetattr.PostCancelCostKey)
 				drained, _ := hop.Seconds(budgetattr.DrainTimeKey)
