@@ -116,6 +116,11 @@ func TestOnTheEngine(t *testing.T) {
 	t.Run("pages of search", func(t *testing.T) { testSearchPages(t, server) })
 	t.Run("pages of margins", func(t *testing.T) { testMarginPages(t, server) })
 	t.Run("one span, one margin", func(t *testing.T) { testOneSpanOneMargin(t, store.Engine) })
+	t.Run("a client leaves", func(t *testing.T) {
+		kept := storagetest.OpenOn(t, store.Engine)
+		kept.InsertRaw(t, lateAnswer().spans...)
+		testClientThatLeavesStopsTheQuery(t, kept)
+	})
 }
 
 // The golden answers are the fixtures of the page's tests, so the page is tested with what is really sent.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"github.com/laxity-dev/laxity/engine/enginetest"
 )
 
 func TestConfigValidate(t *testing.T) {
@@ -58,6 +60,47 @@ func TestLimitedHidesTheDeadlineAndKeepsTheCancellation(t *testing.T) {
 	case <-limited.Done():
 	default:
 		t.Error("the cancellation did not arrive")
+	}
+}
+
+// clickhouse-go replaces a limit by the remainder of the context plus five seconds, and sends none where less than one second
+// remains. What the server is told through us is the nearer of both, below a second too.
+func TestServerIsToldTheNearerLimit(t *testing.T) {
+	engine := enginetest.Start(t)
+	for _, c := range []struct{ own, caller, least, most time.Duration }{
+		{own: 2 * time.Second, caller: time.Minute, least: 2 * time.Second, most: 2 * time.Second},
+		{own: 2 * time.Second, least: 2 * time.Second, most: 2 * time.Second},
+		{own: time.Hour, caller: 20 * time.Minute, least: time.Minute, most: 20 * time.Minute},
+		{own: time.Hour, caller: 800 * time.Millisecond, most: 801 * time.Millisecond},
+	} {
+		db, err := Open(Config{DSN: engine.DSN("default"), MaxExecutionTime: c.own})
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := func() (float64, error) {
+			ctx := t.Context()
+			if c.caller > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, c.caller)
+				defer cancel()
+			}
+			var limit float64
+			return limit, db.conn.QueryRow(db.limited(ctx, nil), "SELECT toFloat64(getSetting('max_execution_time'))").Scan(&limit)
+		}
+		limit, err := told()
+		for range 20 { // a busy machine may need longer than a short limit allows
+			if err == nil {
+				break
+			}
+			limit, err = told()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if limit < c.least.Seconds() || limit > c.most.Seconds() || limit <= 0 {
+			t.Errorf("own limit %v, caller's %v: the server was told %v s", c.own, c.caller, limit)
+		}
+		_ = db.Close()
 	}
 }
 
