@@ -3,9 +3,14 @@
 package routers_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -69,28 +74,72 @@ func TestRouters(t *testing.T) {
 	}
 }
 
-// What the guide shows is what is tested here.
-func TestGuideShowsTheseSnippets(t *testing.T) {
+// Whatever Go the guide shows is compiled and run in a test, and whatever it names exists.
+func TestGuideShowsWhatIsTested(t *testing.T) {
 	guide, err := os.ReadFile("../../../docs/migrate.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := os.ReadFile("routers_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"gin", "chi"} {
-		_, rest, _ := strings.Cut(string(source), "\t// snippet "+name+"\n")
-		code, _, ok := strings.Cut(rest, "\t// end snippet\n")
-		if !ok {
-			t.Fatalf("no snippet %s", name)
+	tested := map[string]bool{}
+	for _, file := range []string{"routers_test.go", "../../budgetgrpc/guide_test.go"} {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
 		}
-		var b strings.Builder
-		for line := range strings.Lines(code) {
-			b.WriteString(strings.TrimPrefix(line, "\t"))
-		}
-		if !strings.Contains(string(guide), "```go\n"+b.String()+"```") {
-			t.Errorf("docs/migrate.md does not show the snippet %s:\n%s", name, b.String())
+		for _, m := range regexp.MustCompile(`(?s)\t// snippet \w+\n(.*?)\t// end snippet\n`).FindAllStringSubmatch(string(source), -1) {
+			tested[strings.TrimPrefix(strings.ReplaceAll("\n"+m[1], "\n\t", "\n"), "\n")] = true
 		}
 	}
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(guide), -1)
+	for _, b := range blocks {
+		if !tested[b[1]] {
+			t.Errorf("no test has this snippet:\n%s", b[1])
+		}
+	}
+	if len(blocks) != len(tested) {
+		t.Errorf("%d snippets in the guide, %d in tests", len(blocks), len(tested))
+	}
+	for _, m := range regexp.MustCompile(`\b(budget\w*)\.([A-Z]\w*)`).FindAllStringSubmatch(string(guide), -1) {
+		if !exported(t, m[1])[m[2]] {
+			t.Errorf("the guide names %s, which does not exist", m[0])
+		}
+	}
+}
+
+// exported returns what a package of the sdk declares for others, without methods.
+func exported(t *testing.T, name string) map[string]bool {
+	t.Helper()
+	dir := "../../" + name
+	if name == "budgetpgx" {
+		dir = "../" + name
+	}
+	files, err := filepath.Glob(dir + "/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("package %s: %v", name, err)
+	}
+	names := map[string]bool{}
+	for _, f := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), f, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				names[d.Name.Name] = names[d.Name.Name] || d.Recv == nil
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					switch spec := spec.(type) {
+					case *ast.TypeSpec:
+						names[spec.Name.Name] = true
+					case *ast.ValueSpec:
+						for _, n := range spec.Names {
+							names[n.Name] = true
+						}
+					}
+				}
+			}
+		}
+	}
+	return names
 }

@@ -70,6 +70,10 @@ func (e *edge) ask(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		http.Error(w, "the model answered "+resp.Status, resp.StatusCode)
+		return
+	}
 	answer, _ := io.ReadAll(resp.Body)
 	fmt.Fprintf(w, "%s, from %d documents", answer, len(documents))
 }
