@@ -31,11 +31,30 @@ func (s *Server) reportRoutes(group *gin.RouterGroup) {
 	group.GET("/phases", serveReport(s, s.readUntil, db.Phases, "service", "peer", "phase"))
 	group.GET("/retries", serveReport(s, s.readUntil, db.Retries, "service", "stage", "peer"))
 	group.GET("/propagation", serveReport(s, s.readUntil, db.Propagation, "service", "peer"))
+	group.GET("/conformance", serveReport(s, s.readUntil, db.Conformance, "service"))
+	group.GET("/limits", serveReport(s, s.learnedUntil, db.Limits, "service", "peer"))
 	group.GET("/dependencies", serveReport(s, s.readUntil, db.Dependencies, "service", "stage", "peer"))
 }
 
 // readUntil is the watermark of reports that read hops.
 func (s *Server) readUntil(context.Context) (*instant, error) { return s.watermark(), nil }
+
+// learnedUntil is the watermark of what is learned from many traces; nil where no worker has learned anything.
+func (s *Server) learnedUntil(ctx context.Context) (*instant, error) {
+	progress, err := s.config.Store.Progress(ctx)
+	if err != nil {
+		return nil, err
+	}
+	at, ok := progress[storage.StepLimits]
+	if !ok {
+		return nil, nil
+	}
+	until := s.watermark()
+	if at.Before(time.Time(*until)) {
+		*until = instant(at.Truncate(time.Second))
+	}
+	return until, nil
+}
 
 // judgedUntil is the watermark of reports that read findings; nil where no worker has judged anything.
 func (s *Server) judgedUntil(ctx context.Context) (*instant, error) {

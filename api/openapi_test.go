@@ -108,6 +108,7 @@ func TestOnTheEngine(t *testing.T) {
 	store := storagetest.Open(t)
 	seed(t, store)
 	judge(t, store)
+	seedLimits(t, store)
 	server := newServer(t, store, nil)
 	t.Run("real answers follow the contract", func(t *testing.T) { testAnswers(t, server) })
 	t.Run("search", func(t *testing.T) { testSearch(t, server) })
@@ -137,6 +138,8 @@ func testAnswers(t *testing.T, server *Server) {
 		{"retries", "RetryReport", "/api/v1/reports/retries?from=now-7h"},
 		{"propagation", "PropagationReport", "/api/v1/reports/propagation?from=now-7h"},
 		{"dependencies", "DependencyReport", "/api/v1/reports/dependencies?from=now-7h"},
+		{"conformance", "ConformanceReport", "/api/v1/reports/conformance?from=now-7h"},
+		{"limits", "LimitReport", "/api/v1/reports/limits?from=now-7h"},
 		{"services", "ServiceList", "/api/v1/services"},
 		{"traces", "TraceSearch", "/api/v1/traces"},
 		{"trace", "Trace", "/api/v1/traces/" + lateTrace},

@@ -4,8 +4,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/laxity-dev/laxity/internal/limit"
 	"github.com/laxity-dev/laxity/internal/span"
+	"github.com/laxity-dev/laxity/internal/verdict"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
+	"github.com/laxity-dev/laxity/storage"
 	"github.com/laxity-dev/laxity/storage/storagetest"
 	"github.com/laxity-dev/laxity/storage/worker"
 )
@@ -100,6 +103,19 @@ func seed(t *testing.T, store *storagetest.Store) {
 	one(34, -5*time.Minute, "shop", "/health", time.Millisecond, span.Attributes{})
 	store.Insert(t, spans...)
 	store.Insert(t, spans...)
+}
+
+// seedLimits keeps what a worker would find in more calls than there are.
+func seedLimits(t *testing.T, store *storagetest.Store) {
+	t.Helper()
+	edge := verdict.Edge{Caller: "assistant", Peer: "search", Operation: "retrieve"}
+	found := storage.FoundLimit{Key: edge, SeenAt: noon.Add(-time.Minute), Limit: limit.Limit{
+		Edge: edge, At: second, From: 999500 * time.Microsecond, To: 1001 * time.Millisecond, Round: true, Calls: 360, Cut: 30, Beyond: 1, Outlived: 20,
+		TimedOut: 4, Failed: 2, After: 12 * second, Estimate: 14 * second, Past: 22, Confidence: 0.613, Examples: []string{lateTrace},
+	}}
+	if err := store.WriteLimits(t.Context(), []storage.FoundLimit{found}, nil); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // judge lets a worker judge what is stored.

@@ -188,7 +188,11 @@ func (s *Server) judge(ctx context.Context, c *gin.Context, p *params) (*verdict
 	if !entry.IsZero() && !hasSpan(trace, entry) {
 		return nil, notFound("the trace has no span "+entry.String(), "take the id of a span of this trace, or leave entry out")
 	}
-	statement := verdict.Judge(trace.Spans, verdict.Options{Entry: entry})
+	opts, err := s.config.Store.Learned(ctx, trace.Spans, verdict.Options{Entry: entry})
+	if err != nil {
+		return nil, err
+	}
+	statement := verdict.Judge(trace.Spans, opts)
 	switch {
 	case trace.Source == storage.SourceHops:
 		statement.Missing = missingInHops

@@ -286,6 +286,8 @@ func TestRetention(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `hops	toDateTime(ingested_at) + toIntervalSecond(864000)
+limits	toDateTime(ingested_at) + toIntervalSecond(7776000)
+offsets	toDateTime(ingested_at) + toIntervalSecond(7776000)
 otel_traces	IngestedAt + toIntervalSecond(172800)
 otel_traces_trace_id_ts	IngestedAt + toIntervalSecond(172800)
 quarantine	toDateTime(ingested_at) + toIntervalSecond(2592000)

@@ -85,7 +85,7 @@ func TestReports(t *testing.T) {
 	for name, ask := range map[string]func(context.Context, storage.ReportQuestion) (any, int, error){
 		"orphans": rows(store.Orphans), "findings": rows(store.Findings), "stages": rows(store.Stages), "cancellations": rows(store.Cancellations),
 		"local": rows(store.Local), "phases": rows(store.Phases), "retries": rows(store.Retries), "propagation": rows(store.Propagation),
-		"dependencies": rows(store.Dependencies),
+		"dependencies": rows(store.Dependencies), "conformance": rows(store.Conformance),
 	} {
 		all := storage.ReportQuestion{Window: day, Limit: 100}
 		answer, n, err := ask(t.Context(), all)

@@ -21,6 +21,9 @@ const (
 	StepMinutes  Step = "rollup_1m"
 	StepHours    Step = "rollup_1h"
 	StepDays     Step = "rollup_1d"
+	// StepLimits is when hidden limits were last looked for; StepOffsets up to where calls told of clocks.
+	StepLimits  Step = "limits"
+	StepOffsets Step = "offsets"
 )
 
 //go:embed queries/progress.sql

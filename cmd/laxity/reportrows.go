@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,8 @@ type reportSpec struct {
 	columns []reportColumn
 	// more are fields that only csv has.
 	more []string
+	// below, if not nil, gives the lines that stand below the table for one row.
+	below func(row map[string]any) []string
 }
 
 type reportColumn struct {
@@ -97,6 +100,24 @@ var reportSpecs = []reportSpec{
 		columns: []reportColumn{{"calls", "calls", whole}, {"with_budget", "budgets", whole}, {"renewed", "renewed", whole},
 			{"dropped", "dropped", whole}, {"growth_max_s", "most", lasting}},
 		more: []string{"handed_p50_s", "used_p50_s"},
+	},
+	{
+		name: "conformance", short: "What services record of budgets, and what they do not",
+		heading: "what is recorded, by service; missing = recorded by less than 95 %",
+		place:   []string{"service"},
+		columns: []reportColumn{{"spans", "spans", whole}, {"requests", "requests", whole}, {"budgets", "budgets", whole},
+			{"incomplete_ratio", "incompl.", share}, {"missing", "missing", parts}},
+		more: []string{"versions", "outcomes", "margins", "calls", "remainders", "ends", "headers_due", "headers_passed", "signals", "told",
+			"in_time", "left_open", "derived"},
+		below: missingFacts,
+	},
+	{
+		name: "limits", short: "Timeouts that nobody recorded, found where calls pile up",
+		heading: "hidden limits; after = work that went on after cuts, at least", filters: []string{"peer"},
+		place: []string{"service", "peer", "operation"},
+		columns: []reportColumn{{"limit_s", "limit", lasting}, {"calls", "calls", whole}, {"cut", "cut", whole}, {"after_s", "after", lasting},
+			{"confidence", "sure", share}},
+		more: []string{"from_s", "to_s", "beyond", "outlived", "timed_out", "failed", "after_estimate_s", "last_seen_at", "example_trace_ids"},
 	},
 	{
 		name: "dependencies", short: "Slow dependencies and stingy callers told apart",
@@ -191,6 +212,14 @@ func (spec reportSpec) writeTable(w io.Writer, report rowsReport) error {
 		}
 		b.WriteByte('\n')
 	}
+	if spec.below != nil {
+		b.WriteByte('\n')
+		for _, row := range report.Rows {
+			for _, line := range spec.below(row) {
+				b.WriteString(line + "\n")
+			}
+		}
+	}
 	if report.Next != nil {
 		b.WriteString("\nThere are more rows; see them with --limit 1000 or filter with --service.\n")
 	}
@@ -259,6 +288,24 @@ func whole(value any) string {
 		return "-"
 	}
 	return large(int64(*f))
+}
+
+// missingFacts names what one service does not record, and how many of its spans do.
+func missingFacts(row map[string]any) []string {
+	var lines []string
+	facts, _ := row["missing"].([]any)
+	for _, fact := range facts {
+		f, _ := fact.(map[string]any)
+		lines = append(lines, fmt.Sprintf("%-*s %-*s %*s of %s", placeWidth, clip(word(row["service"]), placeWidth), 27, clip(word(f["fact"]), 27),
+			figureWidth-2, whole(f["has"]), whole(f["of"])))
+	}
+	return lines
+}
+
+// parts is how many parts a list has.
+func parts(value any) string {
+	list, _ := value.([]any)
+	return strconv.Itoa(len(list))
 }
 
 func factor(value any) string {

@@ -47,7 +47,14 @@ func TestReportsPrintWhatTheAPIAnswers(t *testing.T) {
 				t.Errorf("%s asks %s", spec.name, asked)
 			}
 		}
-		if lines := strings.Count(table, "\n"); len(report.Rows) > 0 && lines != len(report.Rows)+3 {
+		want := len(report.Rows) + 3
+		if spec.below != nil {
+			want++
+			for _, row := range report.Rows {
+				want += len(spec.below(row))
+			}
+		}
+		if lines := strings.Count(table, "\n"); len(report.Rows) > 0 && lines != want {
 			t.Errorf("%s: %d lines for %d rows:\n%s", spec.name, lines, len(report.Rows), table)
 		}
 		for line := range strings.Lines(table) {

@@ -34,6 +34,8 @@ const (
 // Limit is a hidden limit with its evidence.
 type Limit struct {
 	Edge verdict.Edge
+	// Address is what the calls themselves say of their peer where the callee's span names it better.
+	Address string
 	// At is the limit: a round number where the pile is at one, else the median of the pile. From and To are the shortest and
 	// the longest call in it.
 	At, From, To time.Duration
@@ -83,9 +85,12 @@ func Eligible(c *verdict.Call) bool { return !c.Granted && !c.EndedAbove && c.Le
 
 // Sort orders limits by edge.
 func Sort(limits []Limit) {
-	slices.SortFunc(limits, func(a, b Limit) int {
-		return cmp.Or(cmp.Compare(a.Edge.Caller, b.Edge.Caller), cmp.Compare(a.Edge.Peer, b.Edge.Peer), cmp.Compare(a.Edge.Operation, b.Edge.Operation))
-	})
+	slices.SortFunc(limits, func(a, b Limit) int { return Compare(a.Edge, b.Edge) })
+}
+
+// Compare orders edges by caller, peer and operation.
+func Compare(a, b verdict.Edge) int {
+	return cmp.Or(cmp.Compare(a.Caller, b.Caller), cmp.Compare(a.Peer, b.Peer), cmp.Compare(a.Operation, b.Operation))
 }
 
 // Judge decides whether a pile is a limit, by the calls that reached it. They may be a sample of those the pile counts.
@@ -177,11 +182,18 @@ func nominal(length time.Duration) (time.Duration, bool) {
 	return 0, false
 }
 
-// Hidden gives limits to verdict.Options.
+// Hidden gives limits to verdict.Options. What it says changes little when more calls arrive: lengths are rounded outwards to
+// 0.2 % of the limit, counts down to 5, 10, 20, 50 and so on, so that traces judged at different times agree.
 func Hidden(limits []Limit) map[verdict.Edge]verdict.HiddenLimit {
 	known := make(map[verdict.Edge]verdict.HiddenLimit, len(limits))
 	for _, l := range limits {
-		known[l.Edge] = verdict.HiddenLimit{At: l.At, From: l.From, To: l.To, Calls: l.Cut}
+		step := max(l.At/500, 1)
+		h := verdict.HiddenLimit{At: l.At, From: l.From / step * step, To: (l.To + step - 1) / step * step, Calls: verdict.AtLeast(l.Cut)}
+		known[l.Edge] = h
+		if l.Address != "" {
+			// Where the callee left no span, its address names it.
+			known[verdict.Edge{Caller: l.Edge.Caller, Peer: l.Address, Operation: l.Edge.Operation}] = h
+		}
 	}
 	return known
 }

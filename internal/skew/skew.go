@@ -102,9 +102,15 @@ func Fit(exchanges []Exchange) (o Offset, ok bool) {
 	if len(exchanges) < MinCalls {
 		return Offset{}, false
 	}
-	first, last := exchanges[0].At, exchanges[0].At
+	first, last, against := exchanges[0].At, exchanges[0].At, 0
 	for _, e := range exchanges {
 		first, last = min(first, e.At), max(last, e.At)
+		if e.Low > int64(Least) || e.High < -int64(Least) {
+			against++
+		}
+	}
+	if float64(len(exchanges)-against) >= minAgreeing*float64(len(exchanges)) {
+		return Offset{}, false // clocks that agree explain the calls as well
 	}
 	middle := first + (last-first)/2
 	for _, drift := range drifts {
@@ -142,10 +148,10 @@ func overlap(exchanges []Exchange, middle int64, drift float64) Offset {
 // Between implements verdict.Offsets. Calls in the other direction tell as much.
 func (t *Table) Between(caller, callee string, at int64) (low, high time.Duration, calls int, ok bool) {
 	if o, ok := t.offsets[key{Pair{caller, callee}, stretch(at)}]; ok {
-		return o.Low, o.High, o.Agreeing, true
+		return o.Low, o.High, verdict.AtLeast(o.Agreeing), true
 	}
 	if o, ok := t.offsets[key{Pair{callee, caller}, stretch(at)}]; ok {
-		return -o.High, -o.Low, o.Agreeing, true
+		return -o.High, -o.Low, verdict.AtLeast(o.Agreeing), true
 	}
 	return 0, 0, 0, false
 }

@@ -52,7 +52,7 @@ func TestOffsetsAreFound(t *testing.T) {
 					if !ok && truth.Abs() > 50*time.Millisecond+slack {
 						t.Fatalf("seed %d, offset %s, drift %g, after %s: nothing", seed, offset, drift, at)
 					}
-					if ok && (truth < low-slack || truth > high+slack || high-low > 10*time.Millisecond+2*slack || n < 90) {
+					if ok && (truth < low-slack || truth > high+slack || high-low > 10*time.Millisecond+2*slack || n < 50) {
 						t.Fatalf("seed %d, offset %s, drift %g, after %s: %s to %s from %d", seed, offset, drift, at, low, high, n)
 					}
 					backLow, backHigh, _, backOK := table.Between("host b", "host a", start.Add(at).UnixNano())
@@ -128,8 +128,8 @@ func TestVerdictsUseOffsets(t *testing.T) {
 	}
 }
 
-// In the recorded traces one pair has an offset beyond a millisecond; the collection's README counts the late child that shows
-// it. The skew in tw-hotel is below.
+// In the recorded traces no pair has an offset beyond a millisecond: the skew in tw-hotel is below, elsewhere single children are
+// early or late.
 func TestOffsetsOfCollection(t *testing.T) {
 	dir, ok := tracetest.Dir(t)
 	if !ok {
@@ -147,11 +147,7 @@ func TestOffsetsOfCollection(t *testing.T) {
 		}
 	}
 	for folder, calls := range folders {
-		found := Learn(calls, nil).Offsets()
-		if folder == "zipkin-smartthings-oauth" && len(found) == 1 && found[0].Low == 1031*time.Microsecond {
-			continue
-		}
-		if len(found) != 0 {
+		if found := Learn(calls, nil).Offsets(); len(found) != 0 {
 			t.Errorf("%s: %+v", folder, found)
 		}
 	}

@@ -103,3 +103,14 @@ func MachineOf(s *span.Span) string {
 	}
 	return "service " + s.Service
 }
+
+// AtLeast rounds a count down to 1, 2 or 5 times a power of ten, so that what is said of it stays true while it grows.
+func AtLeast(n int) int {
+	for power := 1; ; power *= 10 {
+		for _, next := range [...]int{2, 5, 10} {
+			if n < next*power {
+				return map[int]int{2: 1, 5: 2, 10: 5}[next] * power
+			}
+		}
+	}
+}

@@ -53,3 +53,11 @@ func TestIssueOneSpanIDForAll(t *testing.T) {
 		t.Errorf("took %v", took)
 	}
 }
+
+func TestAtLeast(t *testing.T) {
+	for n, want := range map[int]int{1: 1, 5: 5, 9: 5, 30: 20, 99: 50, 100: 100, 499: 200, 1_234_567: 1_000_000} {
+		if got := AtLeast(n); got != want {
+			t.Errorf("at least %d of %d, want %d", got, n, want)
+		}
+	}
+}

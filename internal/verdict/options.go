@@ -30,7 +30,7 @@ type Options struct {
 	Thresholds Thresholds
 }
 
-// HiddenLimit is a limit that nobody recorded: Calls piled up at At, the shortest after From, the longest after To.
+// HiddenLimit is a limit that nobody recorded: at least Calls piled up at At, the shortest after From, the longest after To.
 type HiddenLimit struct {
 	At, From, To time.Duration
 	Calls        int

@@ -327,7 +327,7 @@ func orphanText(t *tree, o outlived) string {
 	case o.cut.inherited && o.cut.cause == "" && o.cut.limit == 0:
 		text += ": its caller was orphan work already"
 	case o.cut.learned > 0:
-		text += fmt.Sprintf(": %s stopped waiting at a limit of %s that nobody recorded and at which %d calls ended", caller,
+		text += fmt.Sprintf(": %s stopped waiting at a limit of %s that nobody recorded and at which at least %d calls ended", caller,
 			human(o.cut.limit), o.cut.learned)
 	case o.cut.limit > 0:
 		text += fmt.Sprintf(": %s stopped waiting at its limit of %s", caller, human(o.cut.limit))
@@ -346,9 +346,9 @@ func (l learnedOffset) text() string {
 	case l.calls == 0:
 		return ""
 	case l.by < 0:
-		return fmt.Sprintf("; the called clock is at least %s behind, by %d calls around that time", human(-l.by), l.calls)
+		return fmt.Sprintf("; the called clock is at least %s behind, by at least %d calls around that time", human(-l.by), l.calls)
 	}
-	return fmt.Sprintf("; the called clock is at least %s ahead, by %d calls around that time", human(l.by), l.calls)
+	return fmt.Sprintf("; the called clock is at least %s ahead, by at least %d calls around that time", human(l.by), l.calls)
 }
 
 func overhangText(t *tree, o outlived) string {

@@ -31,6 +31,11 @@ func (p *pass) judge(ctx context.Context, slice storage.Window) error {
 	if err != nil {
 		return err
 	}
+	return p.judgeTraces(ctx, touched)
+}
+
+// judgeTraces judges traces in batches, some at a time.
+func (p *pass) judgeTraces(ctx context.Context, touched []storage.Touched) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(p.config.Parallel)
 	for len(touched) > 0 && ctx.Err() == nil {
@@ -43,14 +48,14 @@ func (p *pass) judge(ctx context.Context, slice storage.Window) error {
 		for i, t := range touched[:n] {
 			ids[i] = t.Trace
 		}
-		group.Go(func() error { return p.judgeBatch(ctx, ids) })
+		group.Go(func() error { return p.judgeBatch(ctx, ids, &p.learned) })
 		touched = touched[n:]
 	}
 	return group.Wait()
 }
 
-// judgeBatch judges some traces by all that is stored of them and writes what changed.
-func (w *Worker) judgeBatch(ctx context.Context, ids []span.TraceID) error {
+// judgeBatch judges some traces by all that is stored of them and what was learned, and writes what changed.
+func (w *Worker) judgeBatch(ctx context.Context, ids []span.TraceID, known *learned) error {
 	var traces map[span.TraceID]*storage.Trace
 	var kept []storage.Verdict
 	err := w.do("traces", func() (err error) {
@@ -67,9 +72,13 @@ func (w *Worker) judgeBatch(ctx context.Context, ids []span.TraceID) error {
 	if err != nil {
 		return err
 	}
+	opts, err := w.optionsFor(ctx, traces, known)
+	if err != nil {
+		return err
+	}
 	found := map[storage.VerdictKey]storage.Verdict{}
 	for _, trace := range traces {
-		for _, v := range judged(trace) {
+		for _, v := range judged(trace, opts) {
 			if other, ok := found[v.VerdictKey]; !ok || v.Amount > other.Amount {
 				found[v.VerdictKey] = v
 			}
@@ -116,14 +125,14 @@ func month(nanoseconds int64) [2]int {
 }
 
 // judged returns the findings of one trace as rows.
-func judged(trace *storage.Trace) []storage.Verdict {
+func judged(trace *storage.Trace, opts verdict.Options) []storage.Verdict {
 	starts := make(map[string]int64, len(trace.Spans))
 	for i := range trace.Spans {
 		s := &trace.Spans[i]
 		classify.Builtin().Annotate(s) // on spans that our collector wrote it changes nothing
 		starts[s.ID.String()] = s.Start
 	}
-	statement := verdict.Judge(trace.Spans, verdict.Options{})
+	statement := verdict.Judge(trace.Spans, opts)
 	if statement == nil {
 		return nil
 	}

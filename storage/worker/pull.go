@@ -173,9 +173,17 @@ func (p *pull) judgeHopless(ctx context.Context, traces map[span.TraceID]bool) e
 			ids = append(ids, id)
 		}
 	}
+	if len(ids) == 0 {
+		return nil
+	}
+	kept, err := p.kept(ctx)
+	if err != nil {
+		return err
+	}
+	known := &learned{hidden: hidden(kept)}
 	for len(ids) > 0 {
 		n := min(len(ids), batchTraces/4)
-		if err := p.judgeBatch(ctx, ids[:n]); err != nil {
+		if err := p.judgeBatch(ctx, ids[:n], known); err != nil {
 			return err
 		}
 		ids = ids[n:]

@@ -28,6 +28,9 @@ type Config struct {
 	DaysEvery time.Duration
 	// CountEvery is the least time between two counts of all of an attached table. 10 min.
 	CountEvery time.Duration
+	// LearnEvery is the least time between two searches for hidden limits and offsets of clocks, LearnFrom how long what arrived
+	// is searched for limits. 10 min, 24 h.
+	LearnEvery, LearnFrom time.Duration
 	// KeepHops and KeepMinutes are the retentions of hops and of rollups by the minute. 30 d, 7 d.
 	KeepHops, KeepMinutes time.Duration
 	// Shard is the part of the traces that this worker judges. The whole.
@@ -43,7 +46,8 @@ func (c Config) Validate() error {
 	if c.Store == nil {
 		errs = append(errs, errors.New("worker: no storage"))
 	}
-	for name, d := range map[string]time.Duration{"trail": c.Trail, "every": c.Every, "days-every": c.DaysEvery, "count-every": c.CountEvery} {
+	for name, d := range map[string]time.Duration{"trail": c.Trail, "every": c.Every, "days-every": c.DaysEvery, "count-every": c.CountEvery,
+		"learn-every": c.LearnEvery, "learn-from": c.LearnFrom} {
 		if d < 0 {
 			errs = append(errs, fmt.Errorf("worker: %s is %s; it must not be negative", name, d))
 		}
@@ -91,6 +95,7 @@ func New(config Config) (*Worker, error) {
 	config.Every = cmp.Or(config.Every, 10*time.Second)
 	config.DaysEvery = cmp.Or(config.DaysEvery, 10*time.Minute)
 	config.CountEvery = cmp.Or(config.CountEvery, 10*time.Minute)
+	config.LearnEvery, config.LearnFrom = cmp.Or(config.LearnEvery, 10*time.Minute), cmp.Or(config.LearnFrom, day)
 	config.KeepHops, config.KeepMinutes = cmp.Or(config.KeepHops, 30*day), cmp.Or(config.KeepMinutes, 7*day)
 	config.Shard = cmp.Or(config.Shard, storage.Shard{Number: 1, Of: 1})
 	config.Parallel = cmp.Or(config.Parallel, min(4, runtime.GOMAXPROCS(0)))
@@ -122,6 +127,7 @@ type pass struct {
 	now      time.Time // by the server's clock
 	// version of the rows that are written: later than those of every earlier pass.
 	version time.Time
+	learned learned
 }
 
 // Pass brings verdicts and rollups up to the trailing watermark.
@@ -148,7 +154,7 @@ func (w *Worker) pass(ctx context.Context, trail time.Duration) error {
 		return err
 	}
 	p := &pass{Worker: w, progress: progress, now: engine.Now, version: engine.Now}
-	for _, step := range []storage.Step{storage.StepHours, storage.StepDays} {
+	for _, step := range []storage.Step{storage.StepHours, storage.StepDays, storage.StepLimits} {
 		if last := progress[step]; !p.version.After(last) { // the clock went back
 			p.version = last.Add(1)
 		}
@@ -156,6 +162,13 @@ func (w *Worker) pass(ctx context.Context, trail time.Duration) error {
 	// The horizon is exclusive, hence the millisecond.
 	horizon := engine.Now.Add(-trail).Truncate(time.Millisecond).Add(time.Millisecond)
 	w.stats.watermark(progress, w.config.Shard)
+	kept, err := p.kept(ctx)
+	if err != nil {
+		return err
+	}
+	p.learned.hidden = hidden(kept)
+	// What cannot be learned this time does not keep traces from being judged.
+	unlearned := p.learn(ctx, kept, horizon)
 	if err := p.slices(ctx, w.config.Shard.Step(), horizon, p.judge); err != nil {
 		return err
 	}
@@ -163,7 +176,7 @@ func (w *Worker) pass(ctx context.Context, trail time.Duration) error {
 		// Buckets hold hops of every shard; the first computes them.
 		w.stats.watermark(p.progress, w.config.Shard)
 		w.stats.passes.Add(1)
-		return nil
+		return unlearned
 	}
 	if err := p.slices(ctx, storage.StepMinutes, horizon, p.minutes); err != nil {
 		return err
@@ -178,7 +191,7 @@ func (w *Worker) pass(ctx context.Context, trail time.Duration) error {
 	}
 	w.stats.watermark(p.progress, w.config.Shard)
 	w.stats.passes.Add(1)
-	return nil
+	return unlearned
 }
 
 // do runs one statement.

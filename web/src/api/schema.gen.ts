@@ -293,6 +293,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/reports/conformance": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What services record of budgets, and what they do not
+         * @description Facts that were derived later do not count. missing names each fact that less than 95 % of the spans record that could.
+         */
+        get: operations["reportConformance"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reports/limits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Timeouts that nobody recorded, found where calls pile up at one duration
+         * @description The window is about the last call that was cut. docs/learning.md says what a pile must show; confidence is the share of calls reaching the limit that were cut there, at least, 95 % sure.
+         */
+        get: operations["reportLimits"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/services": {
         parameters: {
             query?: never;
@@ -834,6 +874,70 @@ export interface components {
             growth_max_s: number | null;
             handed_p50_s: number | null;
             used_p50_s: number | null;
+        };
+        ConformanceReport: {
+            window: components["schemas"]["Window"];
+            watermark: components["schemas"]["Watermark"];
+            /** @description the window reaches beyond the watermark */
+            provisional: boolean;
+            rows: components["schemas"]["ConformanceRow"][];
+            next: components["schemas"]["Next"];
+        };
+        ConformanceRow: {
+            service: string;
+            versions: string[];
+            spans: number;
+            requests: number;
+            budgets: number;
+            outcomes: number;
+            margins: number;
+            calls: number;
+            remainders: number;
+            ends: number;
+            headers_due: number;
+            headers_passed: number;
+            signals: number;
+            told: number;
+            in_time: number;
+            left_open: number;
+            derived: number;
+            /** @description spans that lack a companion of what they carry */
+            incomplete_ratio: number;
+            missing: components["schemas"]["MissingFact"][];
+        };
+        MissingFact: {
+            /** @description an attribute, or in words what is not one */
+            fact: string;
+            has: number;
+            of: number;
+        };
+        LimitReport: {
+            window: components["schemas"]["Window"];
+            watermark: components["schemas"]["Watermark"];
+            /** @description the window reaches beyond the watermark */
+            provisional: boolean;
+            rows: components["schemas"]["LimitRow"][];
+            next: components["schemas"]["Next"];
+        };
+        LimitRow: {
+            service: string;
+            peer: string;
+            operation: string;
+            limit_s: number;
+            from_s: number;
+            to_s: number;
+            after_s: number;
+            after_estimate_s: number;
+            confidence: number;
+            calls: number;
+            cut: number;
+            beyond: number;
+            outlived: number;
+            timed_out: number;
+            failed: number;
+            /** Format: date-time */
+            last_seen_at: string;
+            example_trace_ids: string[];
         };
         DependencyReport: {
             window: components["schemas"]["Window"];
@@ -1446,6 +1550,68 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DependencyReport"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    reportConformance: {
+        parameters: {
+            query?: {
+                /** @description RFC 3339, now, or now minus a length: now-90s, now-30m, now-24h, now-7d */
+                from?: components["parameters"]["from"];
+                /** @description as from; exclusive */
+                to?: components["parameters"]["to"];
+                service?: components["parameters"]["service"];
+                limit?: components["parameters"]["limit"];
+                /** @description `next` of the previous answer, with the same other parameters */
+                cursor?: components["parameters"]["cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the report */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConformanceReport"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    reportLimits: {
+        parameters: {
+            query?: {
+                /** @description RFC 3339, now, or now minus a length: now-90s, now-30m, now-24h, now-7d */
+                from?: components["parameters"]["from"];
+                /** @description as from; exclusive */
+                to?: components["parameters"]["to"];
+                service?: components["parameters"]["service"];
+                /** @description the other side of the hop */
+                peer?: string;
+                limit?: components["parameters"]["limit"];
+                /** @description `next` of the previous answer, with the same other parameters */
+                cursor?: components["parameters"]["cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the report */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LimitReport"];
                 };
             };
             default: components["responses"]["Problem"];
