@@ -79,7 +79,7 @@ soak: engine-lib build ## the long proofs: many kills, long fuzzing
 	cd sdk && LAXITY_SOAK=1 $(GO) test -p 1 -timeout 60m ./...
 
 .PHONY: bench
-bench: bench-sdk bench-path ## performance as ratios to a named peer
+bench: bench-sdk bench-path bench-ingest ## performance as ratios to a named peer
 
 FUZZ_TIME ?= 30s
 .PHONY: fuzz
@@ -157,6 +157,10 @@ test: clickhouse-server
 .PHONY: bench-path
 bench-path: engine-lib ## spans a second from OTLP to rows, beside the contrib exporter alone
 	@$(GO) run ./internal/bench/path
+
+.PHONY: bench-ingest
+bench-ingest: engine-lib ## the same with worker and rollups running, and how soon a span is in a report
+	@$(GO) run ./internal/bench/path -worker
 
 # ---- durable work ----
 

@@ -38,6 +38,8 @@ type Config struct {
 	Retention Retention
 	// Attach, if not nil, is a table of raw spans that somebody else owns. It is never changed.
 	Attach *storage.Attached
+	// Cluster, if not empty, is the name of the cluster whose servers get the tables.
+	Cluster string
 	// LockWait is how long to wait for another process that migrates; default one minute.
 	LockWait time.Duration
 }
@@ -252,16 +254,16 @@ func run(ctx context.Context, config Config, change func(*migrate.Migrate, Schem
 	if schema.ForeignRaw, err = foreignRaw(ctx, conn); err != nil {
 		return schema, err
 	}
-	if err := migrateWith(held, options, schema, change); err != nil {
+	if err := migrateWith(held, config, options, schema, change); err != nil {
 		return schema, err
 	}
 	if schema, err = status(ctx, conn); err != nil {
 		return schema, err
 	}
-	if err := config.Retention.apply(held, conn); err != nil {
+	if err := config.Retention.apply(held, conn, config.Cluster); err != nil {
 		return schema, err
 	}
-	if err := withoutStatistics(held, conn); err != nil {
+	if err := withoutStatistics(held, conn, config.Cluster); err != nil {
 		return schema, err
 	}
 	return schema, attach(held, config)
@@ -293,13 +295,21 @@ func attach(ctx context.Context, config Config) error {
 	return db.Attach(ctx, table)
 }
 
-func migrateWith(ctx context.Context, options *clickhouse.Options, schema Schema, change func(*migrate.Migrate, Schema) error) error {
+func migrateWith(ctx context.Context, config Config, options *clickhouse.Options, schema Schema, change func(*migrate.Migrate, Schema) error) error {
 	source, err := iofs.New(files, ".")
+	engine, cluster := "MergeTree", ""
+	if config.Cluster != "" {
+		cluster = text(config.Cluster)
+		source, err = newClusterSource(config.Cluster, options.Auth.Database)
+		// One table on all servers, whatever their shard.
+		engine = "ReplicatedMergeTree('/clickhouse/tables/{uuid}/all', '{shard}-{replica}') ORDER BY sequence"
+	}
 	if err != nil {
 		return fmt.Errorf("migration files: %w", err)
 	}
 	database, err := chdriver.WithInstance(clickhouse.OpenDB(options), &chdriver.Config{
-		DatabaseName: options.Auth.Database, MigrationsTable: versionTable, MigrationsTableEngine: "MergeTree",
+		DatabaseName: options.Auth.Database, MigrationsTable: versionTable, MigrationsTableEngine: engine,
+		ClusterName: cluster, MultiStatementEnabled: config.Cluster != "",
 	})
 	if err != nil {
 		return fmt.Errorf("migration table: %w", err)
@@ -343,13 +353,21 @@ func createDatabase(ctx context.Context, config Config) error {
 		clickhouse.Named("name", name)).Scan(&found); err != nil {
 		return fmt.Errorf("database %s: %w", name, err)
 	}
-	if found > 0 {
+	if found > 0 && config.Cluster == "" {
 		return nil
 	}
-	if err := conn.Exec(ctx, "CREATE DATABASE IF NOT EXISTS "+quote(name)); err != nil {
+	if err := conn.Exec(ctx, createDatabaseSQL(name, config.Cluster)); err != nil {
 		return fmt.Errorf("database %s: %w", name, err)
 	}
 	return nil
+}
+
+func createDatabaseSQL(name, cluster string) string {
+	sql := "CREATE DATABASE IF NOT EXISTS " + quote(name)
+	if cluster != "" {
+		sql += " ON CLUSTER " + text(cluster)
+	}
+	return sql
 }
 
 func quote(identifier string) string {

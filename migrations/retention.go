@@ -69,7 +69,7 @@ func (r Retention) Validate() error {
 
 // apply changes the TTL of the tables where it differs. Tables that are not there, and tables of others that lack our
 // columns, are left alone.
-func (r Retention) apply(ctx context.Context, conn driver.Conn) error {
+func (r Retention) apply(ctx context.Context, conn driver.Conn, cluster string) error {
 	current := map[string]string{}
 	rows, err := conn.Query(ctx, "SELECT name, engine_full FROM system.tables WHERE database = currentDatabase()")
 	if err != nil {
@@ -88,13 +88,22 @@ func (r Retention) apply(ctx context.Context, conn driver.Conn) error {
 	}
 	for _, t := range r.tables() {
 		expression := fmt.Sprintf("%s + toIntervalSecond(%d)", t.column, int64(t.keep.Seconds()))
-		engine, found := current[t.table]
+		table, on := keeper(t.table, cluster)
+		engine, found := current[table]
 		if !found || !strings.Contains(engine, t.column) || strings.Contains(engine, "TTL "+expression) {
 			continue
 		}
-		if err := conn.Exec(ctx, "ALTER TABLE "+t.table+" MODIFY TTL "+expression+" SETTINGS materialize_ttl_after_modify = 0"); err != nil {
+		if err := conn.Exec(ctx, "ALTER TABLE "+table+on+" MODIFY TTL "+expression+" SETTINGS materialize_ttl_after_modify = 0"); err != nil {
 			return fmt.Errorf("retention of %s: %w", t.table, err)
 		}
 	}
 	return nil
+}
+
+// keeper returns the table that keeps the rows, and where to change it.
+func keeper(table, cluster string) (name, on string) {
+	if cluster == "" {
+		return table, ""
+	}
+	return table + localSuffix, " ON CLUSTER " + text(cluster)
 }

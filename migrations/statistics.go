@@ -14,8 +14,9 @@ const codeUnknownSetting = 115
 
 // withoutStatistics turns off the column statistics that newer servers compute in every merge: over the hundred columns of
 // hops they cost more than the merge. Servers that do not know the setting compute none.
-func withoutStatistics(ctx context.Context, conn driver.Conn) error {
-	rows, err := conn.Query(ctx, "SELECT engine_full FROM system.tables WHERE database = currentDatabase() AND name = 'hops'")
+func withoutStatistics(ctx context.Context, conn driver.Conn, cluster string) error {
+	hops, on := keeper("hops", cluster)
+	rows, err := conn.Query(ctx, "SELECT engine_full FROM system.tables WHERE database = currentDatabase() AND name = '"+hops+"'")
 	if err != nil {
 		return fmt.Errorf("statistics of hops: %w", err)
 	}
@@ -31,7 +32,7 @@ func withoutStatistics(ctx context.Context, conn driver.Conn) error {
 	if err := rows.Err(); err != nil || !needed {
 		return err
 	}
-	err = conn.Exec(ctx, "ALTER TABLE hops MODIFY SETTING auto_statistics_types = ''")
+	err = conn.Exec(ctx, "ALTER TABLE "+hops+on+" MODIFY SETTING auto_statistics_types = ''")
 	var exception *clickhouse.Exception
 	if errors.As(err, &exception) && exception.Code == codeUnknownSetting {
 		return nil

@@ -67,6 +67,9 @@ func (c Config) Options() (*clickhouse.Options, error) {
 	options.Settings["async_insert"] = 0
 	options.Settings["insert_deduplicate"] = 0
 	options.Settings["session_timezone"] = "UTC"
+	// On a cluster an insert is done when the shards have it, and a subquery is about all of them.
+	options.Settings["distributed_foreground_insert"] = 1
+	options.Settings["distributed_product_mode"] = "global"
 	options.Settings["max_execution_time"] = seconds(c.maxExecutionTime())
 	if options.Compression == nil {
 		options.Compression = &clickhouse.Compression{Method: clickhouse.CompressionLZ4}

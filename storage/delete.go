@@ -3,6 +3,10 @@ package storage
 import (
 	"context"
 	_ "embed"
+	"regexp"
+	"strings"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/laxity-dev/laxity/internal/span"
 )
@@ -12,6 +16,25 @@ var deleteHopsSQL string
 
 //go:embed queries/delete_raw.sql
 var deleteRawSQL string
+
+//go:embed queries/cluster.sql
+var clusterSQL string
+
+// cluster returns the name of the cluster over which otel_traces is distributed, "" on a single server.
+func (db *DB) cluster(ctx context.Context) (name string, err error) {
+	err = db.ask(ctx, clusterSQL, func(rows driver.Rows) error { return rows.Scan(&name) }, nil)
+	return name, question("cluster", err)
+}
+
+var deleteFrom = regexp.MustCompile(`(?m)^DELETE FROM (\w+)`)
+
+// onCluster makes a deletion one of the tables that keep the rows, on every server.
+func onCluster(sql, cluster string) string {
+	if cluster == "" {
+		return sql
+	}
+	return deleteFrom.ReplaceAllString(sql, "DELETE FROM ${1}_local ON CLUSTER '"+strings.NewReplacer(`\`, `\\`, "'", `\'`, "$", "$$").Replace(cluster)+"'")
+}
 
 //go:embed queries/delete_times.sql
 var deleteTimesSQL string
@@ -23,8 +46,12 @@ func (db *DB) DeleteTrace(ctx context.Context, id span.TraceID) error {
 		return err
 	}
 	parameters := map[string]any{"id": id.String()}
+	cluster, err := db.cluster(ctx)
+	if err != nil {
+		return err
+	}
 	for _, sql := range []string{deleteRawSQL, deleteTimesSQL} {
-		if err := db.run(ctx, sql, parameters); err != nil && !IsMissing(err) {
+		if err := db.run(ctx, onCluster(sql, cluster), parameters); err != nil && !IsMissing(err) {
 			return question("deletion of raw spans", err)
 		}
 	}

@@ -18,6 +18,7 @@ func newMigrateCommand() *cobra.Command {
 	var (
 		config         migrations.Config
 		repair, status bool
+		print          bool
 		to             int
 		attach         string
 		attachFor      time.Duration
@@ -38,6 +39,13 @@ exporter. Nothing is put on that table and nothing in it is changed.`,
 				schema migrations.Schema
 				err    error
 			)
+			if print {
+				statements, err := migrations.Statements(storage.Config{DSN: config.DSN}.Database(), config.Cluster)
+				if err == nil {
+					_, err = fmt.Fprintln(cmd.OutOrStdout(), strings.Join(statements, ";\n\n")+";")
+				}
+				return err
+			}
 			if attach == "" && len(from) > 0 {
 				return &usageError{errors.New("--budget-from belongs to --attach; the collector has its own")}
 			}
@@ -75,6 +83,8 @@ exporter. Nothing is put on that table and nothing in it is changed.`,
 	f.BoolVar(&repair, "repair", false, "apply an interrupted migration again")
 	f.BoolVar(&status, "status", false, "only show the version")
 	f.IntVar(&to, "to", -1, "migrate up or down to this version; down drops tables with their rows")
+	f.StringVar(&config.Cluster, "cluster", "", "name of a ClickHouse cluster: replicated tables on its servers, and tables distributed over its shards")
+	f.BoolVar(&print, "print", false, "only print the statements")
 	f.StringVar(&attach, "attach", "", "table of raw spans of somebody else for the worker to read, as [DATABASE.]TABLE")
 	f.DurationVar(&attachFor, "attach-for", migrations.DefaultHops, "how far back spans of the attached table are read")
 	f.Var(&from, "budget-from", "attribute in the attached table that carries a budget, as NAME=UNIT with s, ms, us or ns; may be repeated")

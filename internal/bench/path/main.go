@@ -1,6 +1,6 @@
 // Command path measures how many spans a second pass from OTLP to rows in ClickHouse, beside the same collector with the
 // contrib exporter alone: same engine, same machine, same spans, generator included, one run. A rate counts from the first
-// request until the last row can be read.
+// request until the last row can be read. With -worker, the worker judges as many earlier spans and computes rollups meanwhile.
 package main
 
 import (
@@ -13,12 +13,15 @@ import (
 	"path/filepath"
 	"slices"
 	"text/tabwriter"
+	"time"
 )
 
 // mode is one way through the collector.
 type mode struct {
 	name string
 	args []string
+	// worker: it runs, on as many spans that came before.
+	worker bool
 	// count is a statement that tells how many spans have arrived.
 	count string
 	// spans says how many of so many traces the statement counts when all have arrived.
@@ -43,6 +46,7 @@ func run(ctx context.Context) error {
 	spans := flag.Int("spans", 600_000, "spans of one measurement")
 	rounds := flag.Int("rounds", 3, "measurements of each way, in turn")
 	binary := flag.String("laxity", "", "binary to measure; built from this checkout by default")
+	worker := flag.Bool("worker", false, "with the worker judging as many spans meanwhile, and how soon a span is in a report")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "laxity-bench-path")
 	if err != nil {
@@ -58,17 +62,19 @@ func run(ctx context.Context) error {
 		}
 	}
 	traces := *spans / spansPerTrace
-	requests := makeRequests(traces)
+	requests := makeRequests(traces, traces)
 	contrib := filepath.Join(dir, "contrib.yaml")
-	modes := []mode{
-		{"contrib exporter alone", []string{"--config-file", contrib}, countRaw, func(n int) int { return n * spansPerTrace }},
-		{"path", nil, countRaw, func(n int) int { return n * spansPerTrace }},
-		{"path, raw spans off", []string{"--raw-spans=false"}, countHops, func(n int) int { return n * hopsPerTrace }},
+	modes := modes(contrib, *worker)
+	var earlier [][]byte
+	figures := []string{1: "path_rate", 2: "path_rate_hops"}
+	if *worker {
+		earlier = makeRequests(0, traces)
+		figures = []string{1: "ingest_rate", 2: "ingest_rate_hops"}
 	}
 	rates := make([][]result, len(modes))
 	for round := range *rounds {
 		for i, m := range modes {
-			r, err := measure(ctx, *binary, filepath.Join(dir, fmt.Sprintf("%d-%d", round, i)), contrib, m, requests, traces)
+			r, err := measure(ctx, *binary, filepath.Join(dir, fmt.Sprintf("%d-%d", round, i)), contrib, m, requests, earlier, traces)
 			if err != nil {
 				return fmt.Errorf("%s: %w", m.name, err)
 			}
@@ -83,7 +89,7 @@ func run(ctx context.Context) error {
 			median(rates[i], func(r result) float64 { return r.peakMiB }))
 	}
 	w.Flush()
-	for i, figure := range []string{1: "path_rate", 2: "path_rate_hops"} {
+	for i, figure := range figures {
 		if figure == "" {
 			continue
 		}
@@ -94,7 +100,25 @@ func run(ctx context.Context) error {
 		slices.Sort(ratios)
 		fmt.Printf("figure %s %.2f x vs contrib-clickhouseexporter\n", figure, ratios[len(ratios)/2])
 	}
+	if !*worker {
+		return nil
+	}
+	delays, err := freshness(ctx, *binary, filepath.Join(dir, "freshness"), contrib, modes[1], 20_000, 40*time.Second)
+	if err != nil {
+		return fmt.Errorf("freshness: %w", err)
+	}
+	fmt.Printf("figure freshness_p99 %.2f s\n", delays[len(delays)*99/100].Seconds())
 	return nil
+}
+
+// modes are the ways that are compared: the contrib exporter, all tables, hops alone.
+func modes(contrib string, worker bool) []mode {
+	all := func(traces int) int { return traces * spansPerTrace }
+	return []mode{
+		{"contrib exporter alone", []string{"--config-file", contrib}, false, countRaw, all},
+		{"path", nil, worker, countRaw, all},
+		{"path, raw spans off", []string{"--raw-spans=false"}, worker, countHops, func(traces int) int { return traces * hopsPerTrace }},
+	}
 }
 
 func median(all []result, of func(result) float64) float64 {

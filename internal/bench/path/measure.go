@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,10 +15,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/mem"
-
-	"github.com/laxity-dev/laxity/internal/listen"
 )
 
 // result of one measurement: spans a second, and microseconds of processor time for each span.
@@ -65,70 +61,33 @@ service:
 `
 
 // measure sends every request through one way into an empty database.
-func measure(ctx context.Context, binary, dir, contrib string, m mode, requests [][]byte, traces int) (result, error) {
+func measure(ctx context.Context, binary, dir, contrib string, m mode, requests, earlier [][]byte, traces int) (result, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return result{}, err
 	}
 	defer os.RemoveAll(dir)
-	engine, otlp := "127.0.0.1:0", "127.0.0.1:0"
-	if err := listen.FreePorts(map[string]*string{"engine": &engine, "otlp": &otlp}); err != nil {
-		return result{}, err
-	}
-	if err := os.WriteFile(contrib, fmt.Appendf(nil, contribYAML, filepath.Join(dir, "queue"), otlp, engine), 0o600); err != nil {
-		return result{}, err
-	}
-	dsn := "http://" + engine + "/laxity"
-	e, err := start(ctx, binary, "engine", "--data", filepath.Join(dir, "clickhouse"), "--listen", engine)
+	s, err := startStack(ctx, binary, dir, contrib, m.args)
 	if err != nil {
 		return result{}, err
 	}
-	defer e.stop()
-	if err := until(ctx, func() error { _, err := query(ctx, engine, "SELECT 1"); return err }); err != nil {
-		return result{}, err
-	}
-	if out, err := exec.CommandContext(ctx, binary, "migrate", "--clickhouse", dsn).CombinedOutput(); err != nil {
-		return result{}, fmt.Errorf("migrate: %w\n%s", err, out)
-	}
-	args := append([]string{"collector", "--clickhouse", dsn, "--data", dir, "--otlp-grpc", otlp, "--otlp-http", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"}, m.args...)
-	c, err := start(ctx, binary, args...)
-	if err != nil {
-		return result{}, err
-	}
-	defer c.stop()
-	conn, err := grpc.NewClient(otlp, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		return result{}, err
-	}
-	defer conn.Close()
-	// One empty request waits for the receiver.
-	if err := until(ctx, func() error { return export(ctx, conn, nil) }); err != nil {
-		return result{}, err
-	}
-	engineBefore, collectorBefore := e.cpu(), c.cpu()
-	began := time.Now()
-	if err := send(ctx, conn, requests); err != nil {
-		return result{}, err
-	}
-	want := m.spans(traces)
-	if err := until(ctx, func() error {
-		got, err := query(ctx, engine, m.count)
-		if err == nil && got != strconv.Itoa(want) {
-			err = fmt.Errorf("%s rows of %d", got, want)
-		}
-		return err
-	}); err != nil {
-		return result{}, err
-	}
-	if m.args == nil { // both tables are written: the slower one counts
-		if err := until(ctx, func() error {
-			got, err := query(ctx, engine, countHops)
-			if err == nil && got != strconv.Itoa(traces*hopsPerTrace) {
-				err = fmt.Errorf("%s hops", got)
-			}
-			return err
-		}); err != nil {
+	defer s.stop()
+	already := 0
+	if earlier != nil {
+		if err := s.ingest(ctx, m, earlier, traces, 0); err != nil {
 			return result{}, err
 		}
+		already = traces
+	}
+	if m.worker {
+		if err := s.startWorker(ctx); err != nil {
+			return result{}, err
+		}
+	}
+	e, c := s.engine, s.collector
+	engineBefore, collectorBefore := e.cpu(), c.cpu()
+	began := time.Now()
+	if err := s.ingest(ctx, m, requests, traces, already); err != nil {
+		return result{}, err
 	}
 	spans := float64(traces * spansPerTrace)
 	return result{
@@ -137,6 +96,29 @@ func measure(ctx context.Context, binary, dir, contrib string, m mode, requests 
 		engineCPU:    (e.cpu() - engineBefore).Seconds() * 1e6 / spans,
 		peakMiB:      c.peakMiB(),
 	}, nil
+}
+
+// ingest sends requests and waits until all rows of their traces, beside those of earlier traces, can be read.
+func (s *stack) ingest(ctx context.Context, m mode, requests [][]byte, traces, earlier int) error {
+	if err := send(ctx, s.conn, requests); err != nil {
+		return err
+	}
+	counts := map[string]int{m.count: m.spans(traces + earlier)}
+	if m.args == nil { // both tables are written: the slower one counts
+		counts[countHops] = (traces + earlier) * hopsPerTrace
+	}
+	for sql, want := range counts {
+		if err := until(ctx, func() error {
+			got, err := query(ctx, s.address, sql)
+			if err == nil && got != strconv.Itoa(want) {
+				err = fmt.Errorf("%s rows of %d", got, want)
+			}
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // send sends all requests over a few streams, each again until it is acknowledged.

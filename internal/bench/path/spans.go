@@ -22,23 +22,43 @@ const (
 	tracesPerRequest = 50
 )
 
-// makeRequests returns encoded requests that hold so many traces.
-func makeRequests(traces int) [][]byte {
+// makeRequests returns encoded requests that hold so many traces, numbered from first.
+func makeRequests(first, traces int) [][]byte {
 	var requests [][]byte
 	now := uint64(time.Now().UnixNano())
-	for first := 0; first < traces; first += tracesPerRequest {
+	for at := first; at < first+traces; at += tracesPerRequest {
 		shop, stock := service("shop"), service("stock")
-		for n := first; n < min(first+tracesPerRequest, traces); n++ {
+		for n := at; n < min(at+tracesPerRequest, first+traces); n++ {
 			addTrace(&shop.ScopeSpans[0].Spans, &stock.ScopeSpans[0].Spans, n, now+uint64(n)*10_000)
 		}
-		body, err := proto.Marshal(&coltrace.ExportTraceServiceRequest{ResourceSpans: []*trace.ResourceSpans{shop, stock}})
-		if err != nil {
-			panic(err)
-		}
-		requests = append(requests, body)
+		requests = append(requests, encode(shop, stock))
 	}
 	return requests
 }
+
+func encode(resources ...*trace.ResourceSpans) []byte {
+	body, err := proto.Marshal(&coltrace.ExportTraceServiceRequest{ResourceSpans: resources})
+	if err != nil {
+		panic(err)
+	}
+	return body
+}
+
+// probeRequest returns one request with a route of its own that ended now.
+func probeRequest(n int, ended time.Time) []byte {
+	probe := service(probeService)
+	probe.ScopeSpans[0].Spans = []*trace.Span{{
+		TraceId: binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, 0xbeef), uint64(n)+1),
+		SpanId:  binary.BigEndian.AppendUint64(nil, uint64(n)+1), Name: "GET", Kind: trace.Span_SPAN_KIND_SERVER,
+		StartTimeUnixNano: uint64(ended.Add(-time.Millisecond).UnixNano()), EndTimeUnixNano: uint64(ended.UnixNano()),
+		Attributes: []*common.KeyValue{text("http.route", probeRoute(n)), float(budgetattr.BudgetReceivedKey, 1)},
+	}}
+	return encode(probe)
+}
+
+const probeService = "probe"
+
+func probeRoute(n int) string { return fmt.Sprintf("/probe/%d", n) }
 
 func service(name string) *trace.ResourceSpans {
 	return &trace.ResourceSpans{
