@@ -331,6 +331,60 @@ func TestOpenHopsAreNamedAtTheEnd(t *testing.T) {
 	})
 }
 
+// Detached work has nothing of its caller but the values and the trace: neither deadline nor expiry, neither cancellation nor
+// end. What it is given of its own bounds its hops, and those of work below it.
+func TestDetachedWorkOutlivesItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type key struct{}
+		r := newRecorder()
+		base, leave := context.WithCancel(context.WithValue(t.Context(), key{}, "kept"))
+		ctx, entry, _ := edge(r, budget.Policy{Default: 2 * time.Second, Reserve: time.Second}).Start(base, budget.Arrival{Name: "in"})
+		ctx, stop := budget.Expire(ctx, time.Now().Add(1500*time.Millisecond))
+		defer stop()
+		work := budget.Detach(ctx, "job-1")
+		if _, bounded := budget.Remaining(work); bounded || work.Value(key{}) != "kept" || budget.FromContext(work) != nil {
+			t.Error("detached work has a limit or an entry, or lost its values")
+		}
+		_, free, err := budget.StartHop(work, "free", budget.WithReserve(time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, bounded := free.Allowance(); bounded {
+			t.Error("a hop of detached work is bounded by its caller")
+		}
+		leave()
+		synctest.Wait()
+		entry.End(context.Cause(ctx))
+		time.Sleep(time.Minute)
+		if work.Err() != nil {
+			t.Errorf("detached work ended with its caller: %v", work.Err())
+		}
+		free.End(nil)
+		own, cancel := context.WithTimeout(work, 5*time.Second)
+		defer cancel()
+		hopCtx, hop, err := budget.StartHop(own, "own", budget.WithCap(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-hopCtx.Done()
+		hop.End(hop.Err(hopCtx.Err()))
+		if _, _, err := budget.StartHop(own, "later"); !errors.Is(err, budget.ErrExhausted) {
+			t.Errorf("a hop after its own deadline: %v", err)
+		}
+		want(t, r.span(t, "in"), map[string]any{budgetattr.OpenChildrenKey: 0})
+		in := r.span(t, "in").SpanContext()
+		for _, name := range []string{"free", "own"} {
+			s := r.span(t, name)
+			want(t, s, map[string]any{budgetattr.DetachedIDKey: "job-1"})
+			if s.SpanContext().TraceID() != in.TraceID() || s.Parent().SpanID() != in.SpanID() {
+				t.Errorf("%s is not below the request in its trace", name)
+			}
+		}
+		want(t, r.span(t, "free"), map[string]any{budgetattr.CancelCauseKey: nil})
+		want(t, r.span(t, "own"), map[string]any{budgetattr.AllowanceKey: 5 * time.Second, budgetattr.CancelCauseKey: "local_deadline"})
+	})
+}
+
 // Work that goes on though its request was answered in time is measured from the answer.
 func TestWorkAfterTheAnswerIsMeasuredFromIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

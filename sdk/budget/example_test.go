@@ -180,3 +180,22 @@ func ExampleAttempts() {
 	// attempt 2 is request 2
 	// no more
 }
+
+func ExampleDetach() {
+	ctx, entry, err := budget.NewEdge(budget.Policy{Default: time.Second}).Start(context.Background(), budget.Arrival{Name: "POST /reports"})
+	if err != nil {
+		return
+	}
+	// The report is made under a durable id, which its caller can ask for later.
+	work, cancel := context.WithTimeout(budget.Detach(ctx, "report-7"), time.Minute)
+	defer cancel()
+	entry.End(nil) // 202 Accepted
+	_, hop, err := budget.StartHop(work, "render")
+	if err != nil {
+		return
+	}
+	defer hop.End(nil)
+	allowed, _ := hop.Allowance()
+	fmt.Println(ctx.Err(), work.Err(), allowed.Round(time.Second))
+	// Output: context canceled <nil> 1m0s
+}
