@@ -126,3 +126,23 @@ func TestForeignDeadlineIsMeasuredOnce(t *testing.T) {
 		}
 	})
 }
+
+// What percentiles are compared by is said by who knows it, on the entry and on the hop.
+func TestPayloadClassAndRegion(t *testing.T) {
+	r := newRecorder()
+	ctx, entry, err := edge(r, budget.Policy{Default: time.Minute}).Start(t.Context(), budget.Arrival{
+		Name: "in", Attributes: []attribute.KeyValue{attribute.String(budgetattr.RegionKey, "eu")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, hop, err := budget.StartHop(ctx, "work", budget.WithAttributes(attribute.String(budgetattr.PayloadClassKey, "large")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hop.SetAttributes(attribute.String(budgetattr.RegionKey, "us"))
+	hop.End(nil)
+	entry.End(nil)
+	want(t, r.span(t, "in"), map[string]any{budgetattr.RegionKey: "eu"})
+	want(t, r.span(t, "work"), map[string]any{budgetattr.PayloadClassKey: "large", budgetattr.RegionKey: "us"})
+}

@@ -239,6 +239,11 @@ func TestDisconnectThatCannotBeNoticedIsNotClaimed(t *testing.T) {
 	}
 }
 
+// zeros is a body without an end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
 func TestTransportErrorsNamePhaseAndRemainder(t *testing.T) {
 	stall := make(chan struct{})
 	defer close(stall)
@@ -267,6 +272,8 @@ func TestTransportErrorsNamePhaseAndRemainder(t *testing.T) {
 	}{
 		{"first byte, budget", slow.URL, budgetattr.PhaseFirstByte, nil, false},
 		{"body, budget", slow.URL + "/body", budgetattr.PhaseBody, nil, false},
+		{"request, budget", "http://" + silent.Addr().String(), budgetattr.PhaseRequest, nil, false},
+		{"request, limit", "http://" + silent.Addr().String(), budgetattr.PhaseRequest, []budgethttp.Option{budgethttp.WithPhaseLimit(budgetattr.PhaseRequest, 50*time.Millisecond)}, true},
 		{"tls, budget", "https://" + silent.Addr().String(), budgetattr.PhaseTLS, nil, false},
 		{"first byte, limit", slow.URL, budgetattr.PhaseFirstByte, []budgethttp.Option{budgethttp.WithPhaseLimit(budgetattr.PhaseFirstByte, 50*time.Millisecond)}, true},
 		{"body, limit", slow.URL + "/body", budgetattr.PhaseBody, []budgethttp.Option{budgethttp.WithPhaseLimit(budgetattr.PhaseBody, 50*time.Millisecond)}, true},
@@ -281,7 +288,11 @@ func TestTransportErrorsNamePhaseAndRemainder(t *testing.T) {
 			ctx, entry, _ := budget.NewEdge(budget.Policy{Default: limit}, budget.WithTracerProvider(r.provider)).Start(t.Context(), budget.Arrival{Name: "in"})
 			rt := budgethttp.NewTransport(&http.Transport{}, c.opts...)
 			defer rt.CloseIdleConnections()
-			req, _ := http.NewRequestWithContext(ctx, "GET", c.url, nil)
+			method, body := "GET", io.Reader(nil)
+			if c.phase == budgetattr.PhaseRequest {
+				method, body = "POST", zeros{} // more than the connection takes while nobody reads
+			}
+			req, _ := http.NewRequestWithContext(ctx, method, c.url, body)
 			resp, err := rt.RoundTrip(req)
 			if err == nil {
 				_, err = io.ReadAll(resp.Body)
@@ -299,7 +310,7 @@ func TestTransportErrorsNamePhaseAndRemainder(t *testing.T) {
 			if ctx.Err() == nil != c.own {
 				t.Errorf("request %v", ctx.Err())
 			}
-			a := attrs(r.wait(t, "GET"))
+			a := attrs(r.wait(t, method))
 			if a[budgetattr.TimeoutPhaseKey] != string(c.phase) || a[budgetattr.CancelCauseKey] != "local_deadline" || a[budgetattr.PhaseTime(c.phase)] == nil {
 				t.Errorf("%v", a)
 			}

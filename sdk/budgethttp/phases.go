@@ -63,12 +63,16 @@ type call struct {
 // trace returns the hooks that follow the call.
 func (c *call) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
-		DNSStart:             func(httptrace.DNSStartInfo) { c.enter(phaseDNS) },
-		ConnectStart:         func(string, string) { c.enter(phaseConnect) },
-		TLSHandshakeStart:    func() { c.enter(phaseTLS) },
-		TLSHandshakeDone:     func(tls.ConnectionState, error) {},
-		GotConn:              c.gotConn,
-		WroteRequest:         func(httptrace.WroteRequestInfo) { c.enter(phaseFirstByte) },
+		DNSStart:          func(httptrace.DNSStartInfo) { c.enter(phaseDNS) },
+		ConnectStart:      func(string, string) { c.enter(phaseConnect) },
+		TLSHandshakeStart: func() { c.enter(phaseTLS) },
+		TLSHandshakeDone:  func(tls.ConnectionState, error) {},
+		GotConn:           c.gotConn,
+		WroteRequest: func(info httptrace.WroteRequestInfo) {
+			if info.Err == nil { // a write that was cut off has not been made
+				c.enter(phaseFirstByte)
+			}
+		},
 		GotFirstResponseByte: func() { c.enter(phaseBody) },
 	}
 }
