@@ -10,6 +10,7 @@ import (
 
 	"github.com/laxity-dev/laxity/cmd/laxity/collector"
 	"github.com/laxity-dev/laxity/internal/classify"
+	"github.com/laxity-dev/laxity/processor/redactprocessor"
 )
 
 const (
@@ -34,7 +35,7 @@ func newCollectorCommand() *cobra.Command {
 ClickHouse, each through a queue on disk: what was acknowledged survives a crash of the collector and of ClickHouse.
 
 A configuration file of the OpenTelemetry collector replaces the built-in pipeline; the components are the receiver otlp, the
-processors memory_limiter and deadline, the connector quarantine, the exporters clickhouse, deadline and nop, and the
+processors memory_limiter, deadline and redact, the connector quarantine, the exporters clickhouse, deadline and nop, and the
 extensions file_storage, health_check and bearertokenauth.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -74,6 +75,9 @@ func collectorFlags(f *pflag.FlagSet, config *collector.Config) {
 	f.IntVar(&config.MemoryMiB, "memory-limit", 1024, "MiB above which the collector refuses requests")
 	f.Var((*budgetFrom)(&config.BudgetFrom), "budget-from", "foreign attribute that carries a budget, as NAME=UNIT with s, ms, us or ns; may be repeated")
 	f.StringVar(&config.ClassifyRules, "classify-rules", "", "file of rows that tell causes and phases, before the built-in ones; see docs/classification.md")
+	f.Var((*redactKeys)(&config.Redact.Keys), "redact", "attribute that is not stored, as KEY=drop or KEY=hash, * in KEY for any characters; may be repeated")
+	f.Var((*redactValues)(&config.Redact.Values), "redact-values", "regular expression; what matches it in any text of a span is stored as ****; may be repeated")
+	f.StringVar((*string)(&config.Redact.Salt), "redact-salt", "", "secret that goes into hashes; better in LAXITY_REDACT_SALT than on the command line")
 	f.StringVar(&config.LogLevel, "log-level", "warn", "debug, info, warn or error")
 }
 
@@ -100,3 +104,41 @@ func (b *budgetFrom) Set(value string) error {
 }
 
 func (b *budgetFrom) Type() string { return "NAME=UNIT" }
+
+// redactKeys is a flag that may be repeated, or list values separated by commas.
+type redactKeys []redactprocessor.Key
+
+func (r *redactKeys) String() string {
+	var all []string
+	for _, k := range *r {
+		all = append(all, k.Pattern+"="+k.Action)
+	}
+	return strings.Join(all, ",")
+}
+
+func (r *redactKeys) Set(value string) error {
+	for one := range strings.SplitSeq(value, ",") {
+		pattern, action, found := strings.Cut(one, "=")
+		if !found {
+			action = redactprocessor.Drop
+		}
+		*r = append(*r, redactprocessor.Key{Pattern: pattern, Action: action})
+	}
+	return nil
+}
+
+func (r *redactKeys) Type() string { return "KEY=ACTION" }
+
+// redactValues is a flag that may be repeated; commas are part of an expression.
+type redactValues []string
+
+func (r *redactValues) String() string { return strings.Join(*r, " ") }
+
+func (r *redactValues) Set(value string) error {
+	if value != "" {
+		*r = append(*r, value)
+	}
+	return nil
+}
+
+func (r *redactValues) Type() string { return "REGEXP" }

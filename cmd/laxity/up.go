@@ -252,10 +252,16 @@ func (c *upConfig) collectorPart() *part {
 	for _, b := range k.BudgetFrom {
 		args = append(args, "--budget-from", b.Attribute+"="+b.Unit)
 	}
+	for _, r := range k.Redact.Keys {
+		args = append(args, "--redact", r.Pattern+"="+r.Action)
+	}
+	for _, r := range k.Redact.Values {
+		args = append(args, "--redact-values", r)
+	}
 	return &part{
 		name: "collector",
 		args: args,
-		env:  c.storeEnv(),
+		env:  append(c.storeEnv(), envPrefix+"REDACT_SALT="+string(k.Redact.Salt)),
 		ready: func(ctx context.Context) error {
 			return errors.Join(dial(ctx, k.GRPC), dial(ctx, k.HTTP))
 		},

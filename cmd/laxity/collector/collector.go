@@ -33,6 +33,7 @@ import (
 	"github.com/laxity-dev/laxity/processor/deadlineexporter"
 	"github.com/laxity-dev/laxity/processor/deadlineprocessor"
 	"github.com/laxity-dev/laxity/processor/quarantineconnector"
+	"github.com/laxity-dev/laxity/processor/redactprocessor"
 )
 
 // Factories returns the components that a configuration file may use.
@@ -47,7 +48,7 @@ func factories(own telemetry.Factory, metrics *page) (otelcol.Factories, error) 
 		return f, err
 	}
 	if f.Processors, err = otelcol.MakeFactoryMap[processor.Factory](
-		memorylimiterprocessor.NewFactory(), deadlineprocessor.NewFactory()); err != nil {
+		memorylimiterprocessor.NewFactory(), deadlineprocessor.NewFactory(), redactprocessor.NewFactory()); err != nil {
 		return f, err
 	}
 	if f.Connectors, err = otelcol.MakeFactoryMap[connector.Factory](

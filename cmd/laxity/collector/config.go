@@ -13,6 +13,7 @@ import (
 
 	"github.com/laxity-dev/laxity/internal/classify"
 	"github.com/laxity-dev/laxity/internal/listen"
+	"github.com/laxity-dev/laxity/processor/redactprocessor"
 	"github.com/laxity-dev/laxity/storage"
 )
 
@@ -37,11 +38,13 @@ type Config struct {
 	BudgetFrom []classify.BudgetFrom
 	// ClassifyRules is a file of rows that come before the built-in ones; see docs/classification.md.
 	ClassifyRules string
+	// Redact says what must not be stored.
+	Redact redactprocessor.Config
 }
 
 // Validate reports what is wrong with the configuration.
 func (c Config) Validate() error {
-	errs := []error{storage.Config{DSN: c.DSN}.Validate(), classify.Config{BudgetFrom: c.BudgetFrom, RulesFile: c.ClassifyRules}.Validate()}
+	errs := []error{storage.Config{DSN: c.DSN}.Validate(), classify.Config{BudgetFrom: c.BudgetFrom, RulesFile: c.ClassifyRules}.Validate(), c.Redact.Validate()}
 	if c.Queue == "" {
 		errs = append(errs, errors.New("directory of the queues is empty"))
 	}
@@ -105,8 +108,10 @@ func (c Config) YAML() ([]byte, error) {
 		Config
 		Database string
 		RawSpans bool
+		Redacts  bool
+		Salt     string
 		SpikeMiB int
-	}{c, storage.Config{DSN: c.DSN}.Database(), !c.NoRawSpans, c.MemoryMiB / 5})
+	}{c, storage.Config{DSN: c.DSN}.Database(), !c.NoRawSpans, len(c.Redact.Keys)+len(c.Redact.Values) > 0, string(c.Redact.Salt), c.MemoryMiB / 5})
 	if err != nil {
 		return nil, fmt.Errorf("collector configuration: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/otelcol"
 
 	"github.com/laxity-dev/laxity/internal/classify"
+	"github.com/laxity-dev/laxity/processor/redactprocessor"
 )
 
 func valid(t *testing.T) Config {
@@ -57,6 +58,7 @@ func TestTheCollectorTakesTheConfiguration(t *testing.T) {
 		"plain": func(*Config) {},
 		"all": func(c *Config) {
 			c.NoRawSpans, c.TokenFile, c.Fsync, c.LogLevel, c.MemoryMiB = true, "/tmp/a \"token\"", true, "debug", 256
+			c.Redact = redactprocessor.Config{Keys: []redactprocessor.Key{{Pattern: "user.*", Action: "hash"}}, Values: []string{`\d{4}"`}, Salt: "a: $b"}
 			c.BudgetFrom = []classify.BudgetFrom{{Attribute: "x-${env:HOME}", Unit: "ms"}}
 			c.ClassifyRules = filepath.Join(t.TempDir(), "$mine.yaml")
 			if err := os.WriteFile(c.ClassifyRules, []byte("rules: [{type: Busy, rule: busy, phase: queue}]"), 0o600); err != nil {
