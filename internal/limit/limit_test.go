@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -131,6 +132,24 @@ func TestOddLimitInAnyOrder(t *testing.T) {
 	random.Shuffle(len(calls), func(i, j int) { calls[i], calls[j] = calls[j], calls[i] })
 	if again := Find(calls); len(again) != 1 || again[0].At != first[0].At || again[0].After != first[0].After || again[0].Confidence != first[0].Confidence {
 		t.Errorf("in another order: %+v, before %+v", again, first)
+	}
+}
+
+// The work after cuts is no greater where the callees' clock is ahead or behind.
+func TestEstimateStandsClocks(t *testing.T) {
+	random := rand.New(rand.NewPCG(8, 9))
+	calls := noise(random, 400, lengthsBy["exponential"], 0)
+	cutAt(random, calls, 100*time.Millisecond, "outlived")
+	first := Find(calls)
+	for _, ahead := range []time.Duration{5 * time.Minute, -90 * time.Second} {
+		moved := slices.Clone(calls)
+		for i := range moved {
+			moved[i].CalleeStart += int64(ahead)
+		}
+		found := Find(moved)
+		if len(found) != 1 || found[0].After != first[0].After || (found[0].Estimate-first[0].Estimate).Abs() > time.Duration(found[0].Past+1)*2*time.Millisecond {
+			t.Errorf("clock off by %s: %+v, else %+v", ahead, found, first)
+		}
 	}
 }
 

@@ -18,6 +18,8 @@ import (
 const (
 	batchStretches = int(24 * time.Hour / skew.Width)
 	maxAgain       = 50_000
+	// learnShare is how many times as long as learning takes the worker does other things.
+	learnShare = 20
 )
 
 // learned is what many traces told.
@@ -41,9 +43,11 @@ func (w *Worker) kept(ctx context.Context) (limits []storage.FoundLimit, err err
 // because of it are judged again before it is written, so that a worker that ends between the two does both again. One shard
 // learns for all.
 func (p *pass) learn(ctx context.Context, kept []storage.FoundLimit, horizon time.Time) error {
-	if p.config.Shard.Number > 1 || p.version.Sub(p.progress[storage.StepLimits]) < p.config.LearnEvery {
+	if p.config.Shard.Number > 1 || p.version.Sub(p.progress[storage.StepLimits]) < max(p.config.LearnEvery, learnShare*p.learning) {
 		return nil
 	}
+	began := time.Now()
+	defer func() { p.learning = time.Since(began) }()
 	if err := p.limits(ctx, kept, horizon); err != nil {
 		return err
 	}

@@ -28,8 +28,8 @@ type Config struct {
 	DaysEvery time.Duration
 	// CountEvery is the least time between two counts of all of an attached table. 10 min.
 	CountEvery time.Duration
-	// LearnEvery is the least time between two searches for hidden limits and offsets of clocks, LearnFrom how long what arrived
-	// is searched for limits. 10 min, 24 h.
+	// LearnEvery is the least time between two searches for hidden limits and offsets of clocks, and 20 times what the last one
+	// took is the least too; LearnFrom is how long what arrived is searched for limits. 1 min, 24 h.
 	LearnEvery, LearnFrom time.Duration
 	// KeepHops and KeepMinutes are the retentions of hops and of rollups by the minute. 30 d, 7 d.
 	KeepHops, KeepMinutes time.Duration
@@ -76,7 +76,9 @@ type Worker struct {
 	store  *storage.DB
 	config Config
 	stats  stats
-	pulls  pulls
+	// learning is how long the last search for limits and offsets took.
+	learning time.Duration
+	pulls    pulls
 	// counted is when all of an attached table was counted last.
 	counted time.Time
 
@@ -95,7 +97,7 @@ func New(config Config) (*Worker, error) {
 	config.Every = cmp.Or(config.Every, 10*time.Second)
 	config.DaysEvery = cmp.Or(config.DaysEvery, 10*time.Minute)
 	config.CountEvery = cmp.Or(config.CountEvery, 10*time.Minute)
-	config.LearnEvery, config.LearnFrom = cmp.Or(config.LearnEvery, 10*time.Minute), cmp.Or(config.LearnFrom, day)
+	config.LearnEvery, config.LearnFrom = cmp.Or(config.LearnEvery, time.Minute), cmp.Or(config.LearnFrom, day)
 	config.KeepHops, config.KeepMinutes = cmp.Or(config.KeepHops, 30*day), cmp.Or(config.KeepMinutes, 7*day)
 	config.Shard = cmp.Or(config.Shard, storage.Shard{Number: 1, Of: 1})
 	config.Parallel = cmp.Or(config.Parallel, min(4, runtime.GOMAXPROCS(0)))
