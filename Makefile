@@ -179,3 +179,10 @@ bench-overload: ## one service under five times its load: timeouts, gRPC deadlin
 bench-chain: ## five declared steps beside five plain calls with timeouts
 	@cd sdk/adapters && $(GO) run ./bench/chain
 bench: bench-chain bench-overload
+
+# ---- connector ----
+
+.PHONY: bench-connector
+bench-connector: ## the metrics connector beside contrib's spanmetricsconnector: spans a second, processor, memory
+	@mkdir -p bin && $(GO) build -o bin/bench-connector ./internal/bench/connector && bin/bench-connector
+bench: bench-connector

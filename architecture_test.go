@@ -38,7 +38,7 @@ var rules = []rule{
 	{regexp.MustCompile(`^github\.com/ClickHouse/`), []string{"storage", "storage/", "migrations", "engine", "engine/"}, "one place talks to the database"},
 	{regexp.MustCompile(`^github\.com/ebitengine/purego`), []string{"engine/chdb"}, "one place calls C"},
 	{regexp.MustCompile(`^(go\.opentelemetry\.io/collector|github\.com/open-telemetry/opentelemetry-collector-contrib)/`),
-		[]string{"processor/", "cmd/laxity/collector", "internal/bench"}, "judgement does not depend on how spans arrive"},
+		[]string{"processor/", "cmd/laxity/collector", "internal/bench/"}, "judgement does not depend on how spans arrive"},
 	{regexp.MustCompile(`^` + product + `/(api|web|storage|processor|migrations|engine)(/|$)`),
 		[]string{"api", "cmd/", "storage", "storage/", "processor/", "migrations", "engine", "engine/", "web", "internal/bench", "internal/bench/", "internal/demo"},
 		"shared pure packages stand below those that do input and output"},

@@ -85,8 +85,17 @@ func (a Attributes) Bool(key string) (value, ok bool) {
 // Seconds returns a number of seconds as a duration, rounded to the nanosecond. Values beyond a century are refused.
 func (a Attributes) Seconds(key string) (time.Duration, bool) {
 	f, ok := a.Float(key)
-	if !ok || math.Abs(f) > 100*365.25*86400 {
+	if !ok {
 		return 0, false
 	}
-	return time.Duration(math.Round(f * 1e9)), true
+	return DurationOf(f)
+}
+
+// DurationOf returns a number of seconds as a duration, rounded to the nanosecond. What is no number or beyond a century is
+// refused.
+func DurationOf(seconds float64) (time.Duration, bool) {
+	if !(math.Abs(seconds) <= 100*365.25*86400) {
+		return 0, false
+	}
+	return time.Duration(math.Round(seconds * 1e9)), true
 }

@@ -30,7 +30,11 @@ func (s *Span) Infer(rule, key string, value any) bool {
 
 // InferredBy reports whether a fact on the span was derived by the named rule.
 func (s *Span) InferredBy(rule string) bool {
-	names := s.Attrs.String(budgetattr.InferredRuleKey)
+	return HasRule(s.Attrs.String(budgetattr.InferredRuleKey), rule)
+}
+
+// HasRule reports whether a rule is among names separated by commas.
+func HasRule(names, rule string) bool {
 	for names != "" {
 		var name string
 		name, names, _ = strings.Cut(names, ",")

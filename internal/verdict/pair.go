@@ -30,8 +30,5 @@ func JudgePair(caller, called *span.Span, opts Options) (Orphan, bool) {
 	return Orphan{}, false
 }
 
-// AllowedAfterEnd is how much work after the end was clean-up within its budget or a declared drain.
-func AllowedAfterEnd(s *span.Span) time.Duration { return allowedAfterEnd(s) }
-
 // ClockOf names the clock that timed a span by what its resource says, "" if nothing proves which it was.
 func ClockOf(s *span.Span) string { return clockOf(s) }

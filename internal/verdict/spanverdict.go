@@ -49,28 +49,35 @@ type SpanVerdict struct {
 
 // JudgeSpan judges one span by its own facts: what the sdk recorded, else what follows from its duration and status.
 func JudgeSpan(s *span.Span) SpanVerdict {
+	f := factsOf(s)
+	return JudgeFacts(&f)
+}
+
+// JudgeFacts is JudgeSpan for facts that are read already.
+func JudgeFacts(f *Facts) SpanVerdict {
 	var v SpanVerdict
-	a := s.Attrs
-	v.Received, v.HasBudget = a.Seconds(budgetattr.BudgetReceivedKey)
-	v.Entry = s.Kind == span.KindServer || s.Kind == span.KindConsumer || s.Parent.IsZero() || v.HasBudget
-	v.Source = budgetattr.Source(a.String(budgetattr.BudgetSourceKey))
-	v.Target = budgetattr.Target(a.String(budgetattr.MarginAtKey))
-	v.Cause = budgetattr.Cause(a.String(budgetattr.CancelCauseKey))
-	v.Phase = budgetattr.Phase(a.String(budgetattr.TimeoutPhaseKey))
-	v.judgeMargin(s)
-	v.judgeOutcome(s)
-	v.judgeCancel(s)
+	v.HasBudget = f.Received != Absent
+	v.Received = f.Received.orZero()
+	v.Entry = f.Kind == span.KindServer || f.Kind == span.KindConsumer || f.Root || v.HasBudget
+	v.Source = budgetattr.Source(f.Source)
+	v.Target = budgetattr.Target(f.Target)
+	v.Cause = budgetattr.Cause(f.Cause)
+	v.Phase = budgetattr.Phase(f.Phase)
+	v.judgeMargin(f)
+	v.judgeOutcome(f)
+	v.judgeCancel(f)
 	return v
 }
 
-func (v *SpanVerdict) judgeMargin(s *span.Span) {
+func (v *SpanVerdict) judgeMargin(f *Facts) {
 	if v.Target == "" {
 		v.Target = budgetattr.TargetComplete
 	}
-	v.Margin, v.HasMargin = s.Attrs.Seconds(budgetattr.MarginKey)
-	v.MarginInferred = v.HasMargin && s.InferredBy(InferredMargin)
-	if !v.HasMargin && v.HasBudget && s.Attrs.String(budgetattr.GovernedByKey) != string(budgetattr.GovernedByExpiry) {
-		v.Margin, v.HasMargin = v.Received-elapsedToTarget(s, v.Target), true
+	v.HasMargin = f.Margin != Absent
+	v.Margin = f.Margin.orZero()
+	v.MarginInferred = v.HasMargin && f.inferredBy(InferredMargin)
+	if !v.HasMargin && v.HasBudget && f.GovernedBy != string(budgetattr.GovernedByExpiry) {
+		v.Margin, v.HasMargin = v.Received-f.elapsedTo(v.Target), true
 		v.MarginInferred = true
 	}
 	if !v.HasBudget {
@@ -81,43 +88,27 @@ func (v *SpanVerdict) judgeMargin(s *span.Span) {
 	}
 }
 
-// elapsedToTarget is the recorded time of the target where there is one, else the whole span.
-func elapsedToTarget(s *span.Span, target budgetattr.Target) time.Duration {
-	key := ""
-	switch target {
-	case budgetattr.TargetFirstOutput:
-		key = budgetattr.FirstOutputTimeKey
-	case budgetattr.TargetValidated:
-		key = budgetattr.ValidatedTimeKey
-	case budgetattr.TargetComplete:
-		key = budgetattr.CompleteTimeKey
-	}
-	length := length(s)
-	if d, ok := s.Attrs.Seconds(key); ok && d >= 0 && d <= length {
-		return d
-	}
-	return length
-}
-
 // maxLength bounds what a span may last, so that no sum of two or three lengths leaves the int64.
 const maxLength = 50 * 365 * 24 * time.Hour
 
 // length is the duration of the span, 0 for one that ends before it starts.
-func length(s *span.Span) time.Duration {
-	start, end := max(s.Start, 0), max(s.End, 0)
+func length(s *span.Span) time.Duration { return lengthOf(s.Start, s.End) }
+
+func lengthOf(start, end int64) time.Duration {
+	start, end = max(start, 0), max(end, 0)
 	return time.Duration(min(max(end-start, 0), int64(maxLength)))
 }
 
-func (v *SpanVerdict) judgeOutcome(s *span.Span) {
-	v.Outcome = budgetattr.Outcome(s.Attrs.String(budgetattr.OutcomeKey))
-	v.OutcomeInferred = v.Outcome == "" || s.InferredBy(InferredOutcome)
+func (v *SpanVerdict) judgeOutcome(f *Facts) {
+	v.Outcome = budgetattr.Outcome(f.Outcome)
+	v.OutcomeInferred = v.Outcome == "" || f.inferredBy(InferredOutcome)
 	if v.Outcome == "" {
 		switch {
 		case v.Cause != "":
 			v.Outcome = budgetattr.OutcomeCancelled
 		case v.Source == budgetattr.SourceRefused:
 			v.Outcome = budgetattr.OutcomeRejected
-		case s.Status == span.StatusError:
+		case f.Status == span.StatusError:
 			v.Outcome = budgetattr.OutcomeFailed
 		default:
 			v.Outcome = budgetattr.OutcomeDone
@@ -125,8 +116,8 @@ func (v *SpanVerdict) judgeOutcome(s *span.Span) {
 	}
 	v.Answered = v.Outcome.Answered()
 	v.Late = v.Answered && v.HasMargin && v.Margin < 0
-	if late, ok := s.Attrs.Bool(budgetattr.LateKey); ok {
-		v.Late = late
+	if f.HasLate {
+		v.Late = f.Late
 	}
 	v.Exhausted = exhausted(v.Outcome, v.Cause)
 	v.Class = ClassOf(v.Outcome, v.Cause, v.Late)
@@ -166,27 +157,17 @@ func ClassOf(o budgetattr.Outcome, c budgetattr.Cause, late bool) Class {
 	return ClassInTime
 }
 
-func (v *SpanVerdict) judgeCancel(s *span.Span) {
-	v.CancelAfter, v.HasCancelAfter = s.Attrs.Seconds(budgetattr.CancelAfterKey)
-	v.HasCancelAfter = v.HasCancelAfter && v.CancelAfter >= 0
-	if post, ok := s.Attrs.Seconds(budgetattr.PostCancelTimeKey); ok && post >= 0 {
-		v.PostCancel, v.HasPostCancel, v.PostCancelInferred = post, true, s.InferredBy(InferredPostCancel)
+func (v *SpanVerdict) judgeCancel(f *Facts) {
+	v.HasCancelAfter = f.CancelAfter != Absent && f.CancelAfter >= 0
+	v.CancelAfter = f.CancelAfter.orZero()
+	if f.PostCancel != Absent && f.PostCancel >= 0 {
+		v.PostCancel, v.HasPostCancel, v.PostCancelInferred = time.Duration(f.PostCancel), true, f.inferredBy(InferredPostCancel)
 		return
 	}
 	if v.HasCancelAfter {
-		v.PostCancel = max(length(s)-v.CancelAfter-allowedAfterEnd(s), 0)
+		v.PostCancel = max(lengthOf(f.Start, f.End)-v.CancelAfter-f.AllowedAfterEnd(), 0)
 		v.HasPostCancel, v.PostCancelInferred = true, true
 	}
-}
-
-// allowedAfterEnd is clean-up within its budget and a declared drain: neither post-cancel nor orphan work.
-func allowedAfterEnd(s *span.Span) time.Duration {
-	cleanup, _ := s.Attrs.Seconds(budgetattr.CleanupTimeKey)
-	if budget, ok := s.Attrs.Seconds(budgetattr.CleanupBudgetKey); ok {
-		cleanup = min(cleanup, budget)
-	}
-	drain, _ := s.Attrs.Seconds(budgetattr.DrainTimeKey)
-	return max(cleanup, 0) + max(drain, 0)
 }
 
 // Annotate writes onto the span what was derived: margin, ratio, late, outcome on entries, post-cancel time anywhere. It

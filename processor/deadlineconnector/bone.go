@@ -7,21 +7,20 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/internal/verdict"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 )
 
 // skeleton reads what is kept of a span.
-func (b *batch) skeleton(in ptrace.Span, s *span.Span, v *verdict.SpanVerdict, r *resource, key, n uint64) bone {
+func (b *batch) skeleton(in ptrace.Span, s *sheet, v *verdict.SpanVerdict, r *resource, key, n uint64) bone {
 	k := bone{
 		skeleton: skeleton{
-			key: key, start: s.Start, end: s.End, cancelAfter: none, post: none, allowed: int64(verdict.AllowedAfterEnd(s)),
-			n: uint32(n), kind: uint8(s.Kind),
+			key: key, start: s.facts.Start, end: s.facts.End, cancelAfter: none, post: none, allowed: int64(s.facts.AllowedAfterEnd()),
+			n: uint32(n), kind: uint8(s.facts.Kind),
 		},
 		service: r.service, clock: r.clock, cause: text(string(v.Cause)), phase: text(string(v.Phase)), from: text(string(v.Source)),
 	}
-	if !s.Parent.IsZero() {
+	if !s.facts.Root {
 		k.parent = b.ids.span(in.TraceID(), in.ParentSpanID())
 	}
 	if v.HasCancelAfter {
@@ -35,11 +34,11 @@ func (b *batch) skeleton(in ptrace.Span, s *span.Span, v *verdict.SpanVerdict, r
 	}
 	if v.Entry {
 		k.flags |= flagEntry
-		k.where = text(verdict.RouteOf(s))
+		k.where = text(s.names.Route())
 	} else {
-		k.where, k.peer = text(verdict.StageOf(s)), text(verdict.PeerOf(s))
+		k.where, k.peer = text(s.names.StageOrName()), text(s.names.Peer())
 	}
-	if s.Attrs.Has(budgetattr.DetachedIDKey) || linksToParent(in) {
+	if s.detached || linksToParent(in) {
 		k.flags |= flagDetached
 	}
 	if in.Events().Len() > 0 {
@@ -98,9 +97,9 @@ func (m *meter) find(b *batch, n *note, now int64) {
 		m.running(p, -1, now)
 	}
 	m.skeletons.add(k, func(o orphan) {
-		g := m.series.at(o.place)
-		m.add(g, value{mOrphanEarly, true, o.cause, o.time.Seconds()}, o.n, n, now)
-		m.add(g, value{mOrphanSpans, true, o.cause, 1}, o.n, n, now)
+		g := m.at(o.place)
+		m.add(g, &value{mOrphanEarly, true, o.cause, o.time.Seconds()}, o.n, n, now)
+		m.add(g, &value{mOrphanSpans, true, o.cause, 1}, o.n, n, now)
 	})
 	for _, h := range k.opened {
 		if p, ok := m.skeletons.opens(h, k.service, now); ok {
@@ -111,8 +110,11 @@ func (m *meter) find(b *batch, n *note, now int64) {
 
 // running counts a hop that runs though its request is over, or runs no more.
 func (m *meter) running(p place, by float64, now int64) {
-	m.series.add(m.series.at(p), value{metric: mStillRunning, amount: by}, 1, now, m.since)
+	m.series.add(m.at(p), &value{metric: mStillRunning, amount: by}, 1, now, m.since)
 }
+
+// at returns the group of a place.
+func (m *meter) at(p place) *group { return m.series.at(p, m.ids.place(p, m.ids.service(p.service))) }
 
 // forget stops counting hops as running whose spans never came.
 func (m *meter) forget(now int64) {

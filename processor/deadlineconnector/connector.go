@@ -55,11 +55,11 @@ func newMeter(set connector.Settings, config *Config, next consumer.Metrics) (*m
 		m.bounds[id] = config.Buckets
 	}
 	m.bounds[mUsedRatio] = config.RatioBuckets
-	m.series = newTable(config.MaxSeries, &m.bounds)
 	if config.Skeletons.Enabled {
 		m.skeletons = newSkeletons(config.Skeletons.MemoryMiB << 20)
 	}
 	m.since = m.clock.now()
+	m.series = newTable(config.MaxSeries, &m.bounds, m.since)
 	return m, nil
 }
 
@@ -164,20 +164,35 @@ func (m *meter) count(ctx context.Context, b *batch) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	// What is looked up far apart in memory is looked up first, for all, so that the waits for it overlap.
+	for i := range b.notes {
+		n := &b.notes[i]
+		n.again = m.window.seen(n.identity)
+	}
+	for i := range b.observations {
+		o := &b.observations[i]
+		if o.group = m.series.groups[o.hash]; o.group != nil && len(o.group.points) > 0 {
+			o.first = o.group.points[0].metric
+		}
+	}
 	now := m.clock.now()
 	for i := range b.notes {
 		n := &b.notes[i]
-		if m.window.seen(n.identity) {
+		if n.again {
 			twice++
 			continue
 		}
 		if n.to > n.from {
 			counted++
 		}
-		for _, o := range b.observations[n.from:n.to] {
-			g := m.series.at(o.place)
-			for _, v := range b.values[o.from:o.to] {
-				m.add(g, v, n.n, n, now)
+		for j := n.from; j < n.to; j++ {
+			o := &b.observations[j]
+			g := o.group
+			if g == nil {
+				g = m.series.at(o.place, o.hash)
+			}
+			for k := o.from; k < o.to; k++ {
+				m.add(g, &b.values[k], n.n, n, now)
 			}
 		}
 		if n.bone != none {
@@ -187,12 +202,12 @@ func (m *meter) count(ctx context.Context, b *batch) {
 }
 
 // add counts one value, and keeps the span as the example of a miss.
-func (m *meter) add(g *group, v value, times uint64, n *note, now int64) {
+func (m *meter) add(g *group, v *value, times uint64, n *note, now int64) {
 	p := m.series.add(g, v, times, now, m.since)
 	if v.miss && m.config.Exemplars {
-		if p.exemplar == nil {
-			p.exemplar = &exemplar{}
+		if p.example == nil {
+			p.example = &exemplar{}
 		}
-		*p.exemplar = exemplar{n.trace, n.span, v.amount, now, true}
+		*p.example = exemplar{n.trace, n.span, v.amount, now, true}
 	}
 }

@@ -265,7 +265,7 @@ func TestTheTableDescribesWhatIsMeasured(t *testing.T) {
 		if m.Name == "" || !measured[m.Name] || m.Name != names[id] {
 			t.Errorf("%s is not described as measured by the connector", names[id])
 		}
-		if (m.Instrument == budgetattr.Histogram) != metricID(id).isHistogram() {
+		if (m.Instrument == budgetattr.Histogram) != (kinds[id] == kindHistogram) {
 			t.Errorf("%s: the table says %s", m.Name, m.Instrument)
 		}
 		delete(measured, m.Name)

@@ -33,25 +33,38 @@ func (i identifier) identity(key uint64, service uint64, kind ptrace.SpanKind) u
 	return high ^ low
 }
 
+// place is the same for all spans of a place whose service has the hash. Two places share it only by a chance of one in 2^64.
+func (i identifier) place(p place, service uint64) uint64 {
+	key := service
+	for n, s := range [...]string{p.route, p.stage, p.peer} {
+		if s != "" {
+			high, low := bits.Mul64(key^maphash.String(i.seed, s), i.a+uint64(n)<<1)
+			key = high ^ low
+		}
+	}
+	return key
+}
+
 func half(b []byte) uint64 {
 	_ = b[7]
 	return uint64(b[0])<<56 | uint64(b[1])<<48 | uint64(b[2])<<40 | uint64(b[3])<<32 | uint64(b[4])<<24 | uint64(b[5])<<16 | uint64(b[6])<<8 | uint64(b[7])
 }
 
-// window remembers the latest identities: at least size of them, at most twice as many. Not safe for concurrent use.
+// window remembers the latest identities: at least size of them, at most twice as many. Of an identity it keeps its place and
+// 32 bits, so that one new span in a billion is taken for one sent again. Not safe for concurrent use.
 type window struct {
 	size           int
-	current, older []uint64 // open addressing, 0 is empty
+	current, older []uint32 // open addressing, 0 is empty
 	used           int
 }
 
-// newWindow returns a window over so many identities; it takes 32 bytes for each.
+// newWindow returns a window over so many identities, nil for none; it takes 11 bytes for each.
 func newWindow(size int) *window {
 	if size == 0 {
 		return nil
 	}
-	slots := 1 << bits.Len(uint(2*size-1))
-	return &window{size: size, current: make([]uint64, slots), older: make([]uint64, slots)}
+	slots := size*4/3 + 2 // never more than three quarters full
+	return &window{size: size, current: make([]uint32, slots), older: make([]uint32, slots)}
 }
 
 // seen reports whether the identity is remembered, and remembers it.
@@ -59,13 +72,14 @@ func (w *window) seen(identity uint64) bool {
 	if w == nil {
 		return false
 	}
-	identity |= 1
-	i, found := find(w.current, identity)
+	high, _ := bits.Mul64(identity, uint64(len(w.current)))
+	home, mark := int(high), max(uint32(identity), 1)
+	i, found := find(w.current, home, mark)
 	if found {
 		return true
 	}
-	_, before := find(w.older, identity)
-	w.current[i] = identity
+	_, before := find(w.older, home, mark)
+	w.current[i] = mark
 	if w.used++; w.used >= w.size {
 		w.current, w.older, w.used = w.older, w.current, 0
 		clear(w.current)
@@ -73,14 +87,17 @@ func (w *window) seen(identity uint64) bool {
 	return before
 }
 
-func find(slots []uint64, identity uint64) (int, bool) {
-	mask := len(slots) - 1
-	for i := int(identity>>1) & mask; ; i = (i + 1) & mask {
+// find returns where the mark is, from its home on, or where it would be.
+func find(slots []uint32, home int, mark uint32) (int, bool) {
+	for i := home; ; {
 		switch slots[i] {
-		case identity:
+		case mark:
 			return i, true
 		case 0:
 			return i, false
+		}
+		if i++; i == len(slots) {
+			i = 0
 		}
 	}
 }

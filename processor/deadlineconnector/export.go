@@ -29,7 +29,7 @@ func (m *meter) export(ctx context.Context) {
 	since := m.since
 	m.since = now
 	e.since = since
-	before := int64(-1)
+	before := int64(0)
 	if m.config.SeriesExpiration > 0 {
 		before = now - int64(m.config.SeriesExpiration)
 	}
@@ -38,10 +38,7 @@ func (m *meter) export(ctx context.Context) {
 		g := m.series.order[i]
 		m.series.expire(g, before)
 		if len(g.points) == 0 {
-			delete(m.series.groups, g.place)
-			last := len(m.series.order) - 1
-			m.series.order[i], m.series.order[last] = m.series.order[last], nil
-			m.series.order = m.series.order[:last]
+			m.series.remove(i)
 			continue
 		}
 		e.group(g)
@@ -104,7 +101,7 @@ func (e *exporter) metric(id metricID) pmetric.Metric {
 	metric.SetDescription(d.Meaning)
 	temporality := e.m.config.Temporality.pdata()
 	switch {
-	case id.isHistogram():
+	case kinds[id] == kindHistogram:
 		metric.SetEmptyHistogram().SetAggregationTemporality(temporality)
 	case d.Instrument == budgetattr.Gauge:
 		metric.SetEmptySum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
@@ -134,18 +131,18 @@ func (e *exporter) group(g *group) {
 		if delta && p.metric != mStillRunning {
 			start = e.since
 		}
-		if p.metric.isHistogram() {
+		if kinds[p.metric] == kindHistogram {
 			e.histogram(metric.Histogram().DataPoints().AppendEmpty(), g, p, start)
 		} else {
 			e.number(metric.Sum().DataPoints().AppendEmpty(), g, p, start)
 		}
 		p.fresh = false
-		if p.exemplar != nil {
-			p.exemplar.fresh = false
+		if p.example != nil {
+			p.example.fresh = false
 		}
 		if delta && p.metric != mStillRunning {
 			p.count, p.sum = 0, 0
-			clear(p.buckets)
+			clear(e.m.series.bucketsOf(g, p))
 		}
 	}
 }
@@ -154,7 +151,7 @@ func (e *exporter) number(dp pmetric.NumberDataPoint, g *group, p *point, start 
 	dp.SetStartTimestamp(pcommon.Timestamp(start))
 	dp.SetTimestamp(pcommon.Timestamp(e.at))
 	switch {
-	case p.metric.isFloat():
+	case kinds[p.metric] == kindFloat:
 		dp.SetDoubleValue(p.sum)
 	case p.metric == mStillRunning:
 		dp.SetIntValue(int64(p.sum))
@@ -163,7 +160,7 @@ func (e *exporter) number(dp pmetric.NumberDataPoint, g *group, p *point, start 
 	}
 	e.label(dp.Attributes(), g, p)
 	if e.hasExemplar(p) {
-		p.exemplar.write(dp.Exemplars().AppendEmpty())
+		p.example.write(dp.Exemplars().AppendEmpty())
 	}
 }
 
@@ -174,8 +171,8 @@ func (e *exporter) histogram(dp pmetric.HistogramDataPoint, g *group, p *point, 
 	dp.SetSum(p.sum)
 	bounds := e.m.bounds[p.metric]
 	dp.ExplicitBounds().FromRaw(bounds)
-	if p.buckets != nil {
-		dp.BucketCounts().FromRaw(p.buckets)
+	if buckets := e.m.series.bucketsOf(g, p); buckets != nil {
+		dp.BucketCounts().FromRaw(buckets)
 	} else {
 		dp.BucketCounts().EnsureCapacity(len(bounds) + 1)
 		dp.BucketCounts().Append(p.count)
@@ -185,13 +182,13 @@ func (e *exporter) histogram(dp pmetric.HistogramDataPoint, g *group, p *point, 
 	}
 	e.label(dp.Attributes(), g, p)
 	if e.hasExemplar(p) {
-		p.exemplar.write(dp.Exemplars().AppendEmpty())
+		p.example.write(dp.Exemplars().AppendEmpty())
 	}
 }
 
 // hasExemplar: a cumulative point shows its latest miss again and again, a delta point only what is new.
 func (e *exporter) hasExemplar(p *point) bool {
-	return p.exemplar != nil && (p.exemplar.fresh || e.m.config.Temporality == Cumulative)
+	return p.example != nil && (p.example.fresh || e.m.config.Temporality == Cumulative)
 }
 
 func (x *exemplar) write(to pmetric.Exemplar) {
@@ -217,6 +214,6 @@ func (e *exporter) label(attrs pcommon.Map, g *group, p *point) {
 	put(budgetattr.LabelStage, g.place.stage)
 	put(budgetattr.LabelPeer, g.place.peer)
 	if label := e.m.described[p.metric].Label; label != "" {
-		put(label, p.label)
+		put(label, e.m.series.labels.all[p.label])
 	}
 }

@@ -75,19 +75,19 @@ func describe() (table [metricCount]budgetattr.Metric) {
 	return table
 }
 
-// isHistogram, isFloat and isMiss sort the metrics; isFloat is about counters of seconds or costs.
-func (m metricID) isHistogram() bool {
-	switch m {
-	case mMargin, mOverrun, mUsedRatio, mLocalBeforeFirstCall, mRemainingAdmission, mPostCancelTime:
-		return true
-	}
-	return false
-}
+// kind sorts the metrics by what is kept of them.
+type kind uint8
 
-func (m metricID) isFloat() bool {
-	switch m {
-	case mPostCancelCost, mCostAfterDeadline, mOrphanEarly:
-		return true
-	}
-	return false
+const (
+	kindCounter kind = iota
+	kindFloat        // a counter of seconds or costs
+	kindHistogram
+	kindGauge
+)
+
+var kinds = [metricCount]kind{
+	mMargin: kindHistogram, mOverrun: kindHistogram, mUsedRatio: kindHistogram, mLocalBeforeFirstCall: kindHistogram,
+	mRemainingAdmission: kindHistogram, mPostCancelTime: kindHistogram,
+	mPostCancelCost: kindFloat, mCostAfterDeadline: kindFloat, mOrphanEarly: kindFloat,
+	mStillRunning: kindGauge,
 }

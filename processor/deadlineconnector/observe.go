@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/laxity-dev/laxity/internal/hop"
-	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/internal/verdict"
 	"github.com/laxity-dev/laxity/processor/pspan"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
@@ -27,6 +26,9 @@ type value struct {
 // observation is what one span says about one place; its values lie in the batch.
 type observation struct {
 	place    place
+	hash     uint64
+	group    *group
+	first    metricID // of the group; reading it brings the series near
 	from, to int
 }
 
@@ -38,6 +40,7 @@ type note struct {
 	span     pcommon.SpanID
 	from, to int
 	bone     int
+	again    bool
 }
 
 // batch is what one request says. It is judged without the lock and counted under it.
@@ -51,7 +54,7 @@ type batch struct {
 	oldest       int64
 	skeletons    bool
 	ids          *identifier
-	reader       reader
+	sheet        sheet
 }
 
 func (b *batch) reset() {
@@ -59,64 +62,11 @@ func (b *batch) reset() {
 	clear(b.values)
 	clear(b.bones)
 	b.notes, b.observations, b.values, b.bones = b.notes[:0], b.observations[:0], b.values[:0], b.bones[:0]
-	b.invalid, b.old = 0, 0
+	b.invalid, b.old, b.sheet = 0, 0, emptySheet
 }
 
 func (b *batch) put(m metricID, label string, amount float64, miss bool) {
 	b.values = append(b.values, value{m, miss, label, amount})
-}
-
-// reader reads what a judgement of one span needs, into the same memory each time.
-type reader struct {
-	span span.Span
-}
-
-// named are the attributes of others that name a route or a peer.
-func named(key string) bool {
-	switch key {
-	case "http.route", "rpc.method", "rpc.service", "peer.service", "server.address", "net.peer.name",
-		"messaging.destination.name", "db.system.name", "db.system":
-		return true
-	}
-	return false
-}
-
-// read returns the span, and whether it carries facts of ours. Without them it is read only if all are asked for.
-func (r *reader) read(in ptrace.Span, all bool) (s *span.Span, facts bool) {
-	attrs := in.Attributes()
-	for key := range attrs.All() {
-		if strings.HasPrefix(key, budgetattr.Prefix) {
-			facts = true
-			break
-		}
-	}
-	if !facts && !all {
-		return nil, false
-	}
-	s = &r.span
-	if s.Attrs == nil {
-		s.Attrs = make(span.Attributes, 32)
-	}
-	clear(s.Attrs)
-	for key, v := range attrs.All() {
-		if !strings.HasPrefix(key, budgetattr.Prefix) && !named(key) {
-			continue
-		}
-		switch v.Type() {
-		case pcommon.ValueTypeStr:
-			s.Attrs[key] = v.Str()
-		case pcommon.ValueTypeInt:
-			s.Attrs[key] = v.Int()
-		case pcommon.ValueTypeDouble:
-			s.Attrs[key] = v.Double()
-		case pcommon.ValueTypeBool:
-			s.Attrs[key] = v.Bool()
-		}
-	}
-	s.Trace, s.ID, s.Parent = span.TraceID(in.TraceID()), span.ID(in.SpanID()), span.ID(in.ParentSpanID())
-	s.Name, s.Kind, s.Status = in.Name(), span.Kind(in.Kind()), span.Status(in.Status().Code())
-	s.Start, s.End = int64(in.StartTimestamp()), int64(in.EndTimestamp())
-	return s, facts
 }
 
 // resource is what the spans of one resource have in common.
@@ -128,19 +78,20 @@ type resource struct {
 // observe notes what one span says.
 func (b *batch) observe(in ptrace.Span, r *resource) {
 	hop := b.skeletons && pspan.Crosses(in.Kind())
-	s, facts := b.reader.read(in, hop)
-	if s == nil {
+	if !hop && !pspan.HasFacts(in.Attributes()) {
 		return
 	}
-	if s.End < b.oldest && s.Start < b.oldest {
+	s := &b.sheet
+	ours := s.read(in)
+	if s.facts.End < b.oldest && s.facts.Start < b.oldest {
 		b.old++
 		return
 	}
-	v := verdict.JudgeSpan(s)
+	v := verdict.JudgeFacts(&s.facts)
 	key := b.ids.span(in.TraceID(), in.SpanID())
 	n := note{identity: b.ids.identity(key, r.hash, in.Kind()), n: times(in), trace: in.TraceID(), span: in.SpanID(), from: len(b.observations), bone: none}
-	if facts {
-		b.measure(s, &v, r.service)
+	if ours {
+		b.measure(s, &v, r)
 	}
 	n.to = len(b.observations)
 	if b.skeletons {
@@ -151,8 +102,8 @@ func (b *batch) observe(in ptrace.Span, r *resource) {
 }
 
 // measure notes the observations of a span with facts.
-func (b *batch) measure(s *span.Span, v *verdict.SpanVerdict, service string) {
-	invalid := s.End < s.Start
+func (b *batch) measure(s *sheet, v *verdict.SpanVerdict, r *resource) {
+	invalid := s.facts.End < s.facts.Start
 	if invalid {
 		b.invalid++
 	}
@@ -162,7 +113,7 @@ func (b *batch) measure(s *span.Span, v *verdict.SpanVerdict, service string) {
 		b.either(s, v, invalid)
 	}
 	if len(b.values) > from {
-		b.observations = append(b.observations, observation{place{service: service, route: text(verdict.RouteOf(s))}, from, len(b.values)})
+		b.close(place{service: r.service, route: text(s.names.Route())}, r, from)
 	}
 	from = len(b.values)
 	b.hop(s)
@@ -170,17 +121,25 @@ func (b *batch) measure(s *span.Span, v *verdict.SpanVerdict, service string) {
 		b.either(s, v, invalid)
 	}
 	if len(b.values) > from {
-		at := place{service: service, stage: text(verdict.StageOf(s)), peer: text(verdict.PeerOf(s))}
-		b.observations = append(b.observations, observation{at, from, len(b.values)})
+		b.close(place{service: r.service, stage: text(s.names.StageOrName()), peer: text(s.names.Peer())}, r, from)
 	}
 }
 
+// close makes an observation of the values since from.
+func (b *batch) close(p place, r *resource, from int) {
+	b.observations = append(b.observations, observation{place: p, hash: b.ids.place(p, r.hash), from: from, to: len(b.values)})
+}
+
 // entry notes what is about requests. What would be derived from times that contradict each other is left out.
-func (b *batch) entry(s *span.Span, v *verdict.SpanVerdict, invalid bool) {
-	if budgeted := v.HasBudget || v.Exhausted && s.Attrs.Has(budgetattr.BudgetRequestedKey); budgeted {
-		b.put(mRequests, string(v.Outcome), 1, false)
-		b.count(mLate, "", v.Answered && v.Late)
-		b.count(mExhausted, "", v.Exhausted)
+func (b *batch) entry(s *sheet, v *verdict.SpanVerdict, invalid bool) {
+	if budgeted := v.HasBudget || v.Exhausted && s.requested; budgeted {
+		b.put(mRequests, text(string(v.Outcome)), 1, false)
+		if v.Answered && v.Late {
+			b.put(mLate, "", 1, true)
+		}
+		if v.Exhausted {
+			b.put(mExhausted, "", 1, true)
+		}
 	}
 	if v.HasBudget && v.Answered && v.HasMargin && !(invalid && v.MarginInferred) {
 		margin := v.Margin.Seconds()
@@ -196,56 +155,45 @@ func (b *batch) entry(s *span.Span, v *verdict.SpanVerdict, invalid bool) {
 	if v.Source == budgetattr.SourceRegrant {
 		b.put(mRegrants, "", 1, false)
 	}
-	if n, ok := s.Attrs.Int(budgetattr.LateResultsKey); ok && n > 0 {
-		b.put(mLateResults, "", float64(min(n, 1<<20)), false)
+	if s.lateResults > 0 {
+		b.put(mLateResults, "", float64(min(s.lateResults, maxCount)), false)
 	}
-	if d, ok := s.Attrs.Seconds(budgetattr.LocalBeforeFirstCallKey); ok && d >= 0 {
-		b.put(mLocalBeforeFirstCall, "", d.Seconds(), false)
+	if d := s.localBeforeFirstCall; d != verdict.Absent && d >= 0 {
+		b.put(mLocalBeforeFirstCall, "", time.Duration(d).Seconds(), false)
 	}
 	if v.Outcome == budgetattr.OutcomeRejected && !v.Cause.Benign() {
 		b.put(mRefused, "", 1, true)
 	}
 }
 
-// count notes a miss, or that there was none: a series of misses exists from the first request on.
-func (b *batch) count(m metricID, label string, missed bool) {
-	amount := 0.0
-	if missed {
-		amount = 1
-	}
-	b.put(m, label, amount, missed)
-}
-
 // hop notes what is about hops.
-func (b *batch) hop(s *span.Span) {
-	a := s.Attrs
-	if decision := a.String(budgetattr.DecisionKey); decision != "" {
-		b.put(mStageDecisions, text(decision), 1, false)
-		if budgetattr.Decision(decision) == budgetattr.DecisionReject {
+func (b *batch) hop(s *sheet) {
+	if s.decision != "" {
+		b.put(mStageDecisions, text(s.decision), 1, false)
+		if budgetattr.Decision(s.decision) == budgetattr.DecisionReject {
 			b.put(mRefused, "", 1, true)
 		}
 	}
-	if d, ok := a.Seconds(budgetattr.RemainingBeforeKey); ok {
-		b.put(mRemainingAdmission, "", max(d, 0).Seconds(), false)
+	if s.before != verdict.Absent {
+		b.put(mRemainingAdmission, "", time.Duration(max(s.before, 0)).Seconds(), false)
 	}
-	if n, ok := a.Int(budgetattr.AttemptKey); ok && n > 0 {
-		b.put(mAttempts, text(a.String(budgetattr.AttemptLayerKey)), 1, false)
+	if s.attempt > 0 {
+		b.put(mAttempts, text(s.layer), 1, false)
 	}
-	if n, ok := a.Int(budgetattr.RetriesSkippedKey); ok && n > 0 {
-		b.put(mRetriesSkipped, text(a.String(budgetattr.RetriesSkippedReasonKey)), float64(min(n, 1<<20)), false)
+	if s.skipped > 0 {
+		b.put(mRetriesSkipped, text(s.reason), float64(min(s.skipped, maxCount)), false)
 	}
-	if a.String(budgetattr.EffectStateKey) == string(budgetattr.EffectUncertain) {
+	if s.state == string(budgetattr.EffectUncertain) {
 		b.put(mEffectsUncertain, "", 1, true)
 	}
 }
 
 // either notes what is about entries and hops alike.
-func (b *batch) either(s *span.Span, v *verdict.SpanVerdict, invalid bool) {
-	a := s.Attrs
+func (b *batch) either(s *sheet, v *verdict.SpanVerdict, invalid bool) {
 	cause := text(string(v.Cause))
 	if cause != "" {
 		b.put(mCancellations, cause, 1, true)
-		if confirmed, ok := a.Bool(budgetattr.CancelConfirmedKey); ok && confirmed {
+		if s.confirmed {
 			b.put(mCancellationsConfirmed, cause, 1, false)
 		}
 	}
@@ -255,9 +203,8 @@ func (b *batch) either(s *span.Span, v *verdict.SpanVerdict, invalid bool) {
 	if v.HasPostCancel && !(invalid && v.PostCancelInferred) {
 		b.put(mPostCancelTime, cause, v.PostCancel.Seconds(), v.PostCancel > 0)
 	}
-	if cost, ok := a.Float(budgetattr.PostCancelCostKey); ok && cost > 0 {
-		unit := text(a.String(budgetattr.CostUnitKey))
-		cost = min(cost, maxCost)
+	if s.cost > 0 {
+		unit, cost := text(s.unit), min(s.cost, maxCost)
 		b.put(mPostCancelCost, unit, cost, true)
 		switch v.Cause {
 		case budgetattr.CauseLocalDeadline, budgetattr.CauseUpstreamDeadline, budgetattr.CauseExpiry:
@@ -266,8 +213,12 @@ func (b *batch) either(s *span.Span, v *verdict.SpanVerdict, invalid bool) {
 	}
 }
 
-// maxCost bounds one span's cost, so that no sum leaves the finite numbers.
-const maxCost = 1e15
+// What one span can claim is bounded, so that no sum leaves its numbers.
+const (
+	maxCost   = 1e15
+	maxCount  = 1 << 20
+	maxWeight = 1 << 20
+)
 
 // times returns how many spans a sampled one stands for. What is no whole number is rounded up or down by the span's id, which
 // is random, so that counts are right on average, and the same for a span that comes twice.
@@ -278,22 +229,11 @@ func times(in ptrace.Span) uint64 {
 	}
 	weight := min(hop.Weight(state), maxWeight)
 	whole, part := math.Modf(weight)
-	if part > 0 && float64(fold(in.SpanID())>>11)/(1<<53) < part {
+	id := in.SpanID()
+	if part > 0 && float64(half(id[:])>>11)/(1<<53) < part {
 		whole++
 	}
 	return max(uint64(whole), 1)
-}
-
-// maxWeight bounds what one span can claim to stand for.
-const maxWeight = 1 << 20
-
-// fold makes a number of the id.
-func fold(id pcommon.SpanID) uint64 {
-	var n uint64
-	for _, b := range id {
-		n = n<<8 | uint64(b)
-	}
-	return n
 }
 
 // maxText bounds the text of a label, in bytes.

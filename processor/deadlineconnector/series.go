@@ -3,6 +3,7 @@ package deadlineconnector
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
@@ -13,7 +14,9 @@ type place struct{ service, route, stage, peer string }
 // group holds the series of one place.
 type group struct {
 	place  place
+	hash   uint64
 	points []point
+	counts []uint64 // the buckets of its histograms, one after the other
 }
 
 // point is one series. Values are since start.
@@ -21,13 +24,14 @@ type point struct {
 	metric metricID
 	// fresh: it changed since the last export.
 	fresh bool
-	label string
-	// start and last are nanoseconds since 1970: what it counts from, and when it last changed.
-	start, last int64
-	count       uint64
-	sum         float64
-	buckets     []uint64 // of a histogram, nil while all observations are in the first bucket
-	exemplar    *exemplar
+	label uint16 // its number among the labels
+	// buckets is where those of a histogram begin among the counts, plus 1; 0 while all observations are in the first one.
+	buckets uint32
+	last    uint32 // when it last changed, in seconds since the table began
+	start   int64  // from when it counts, in nanoseconds since 1970
+	count   uint64
+	sum     float64
+	example *exemplar
 }
 
 type exemplar struct {
@@ -42,81 +46,101 @@ type exemplar struct {
 type table struct {
 	max    int
 	bounds *[metricCount][]float64
-	groups map[place]*group
+	began  int64
+	groups map[uint64]*group // by the hash of the place
 	order  []*group
 	// overflow takes what no series is left for.
 	overflow group
+	labels   labels
+	texts    map[string]string
 	series   int
 	expired  int64 // since the last export
 	spilled  int64 // observations in overflow series, since the last export
 }
 
-func newTable(max int, bounds *[metricCount][]float64) *table {
-	return &table{max: max, bounds: bounds, groups: map[place]*group{}}
+func newTable(max int, bounds *[metricCount][]float64, began int64) *table {
+	return &table{max: max, bounds: bounds, began: began, groups: map[uint64]*group{}, texts: map[string]string{}, labels: newLabels()}
 }
 
 // at returns the group of a place, which it keeps.
-func (t *table) at(p place) *group {
-	if g, ok := t.groups[p]; ok {
+func (t *table) at(p place, hash uint64) *group {
+	if g, ok := t.groups[hash]; ok {
 		return g
 	}
 	if t.series >= t.max {
 		return &t.overflow
 	}
-	p = place{strings.Clone(p.service), strings.Clone(p.route), strings.Clone(p.stage), strings.Clone(p.peer)}
-	g := &group{place: p}
-	t.groups[p] = g
+	g := &group{place: place{t.keep(p.service), t.keep(p.route), t.keep(p.stage), t.keep(p.peer)}, hash: hash}
+	t.groups[hash] = g
 	t.order = append(t.order, g)
 	return g
 }
 
-// point returns a series of a group, or where none is left the one that overflows. It is valid until the next call.
-func (t *table) point(g *group, m metricID, label string, since int64) *point {
+// keep returns a text that groups share. Those that no group uses any more stay until there are as many as series.
+func (t *table) keep(s string) string {
+	if kept, ok := t.texts[s]; ok || s == "" {
+		return kept
+	}
+	if len(t.texts) >= t.max {
+		clear(t.texts)
+	}
+	s = strings.Clone(s)
+	t.texts[s] = s
+	return s
+}
+
+// point returns a series of a group, or where none is left the one that overflows, and the group that it is in. It is valid
+// until the next call.
+func (t *table) point(g *group, m metricID, label string, since int64) (*point, *group) {
+	number := uint16(0)
+	if label != "" && g != &t.overflow {
+		number = t.labels.number(m, label)
+	}
 	for i := range g.points {
-		if p := &g.points[i]; p.metric == m && p.label == label {
-			return p
+		if p := &g.points[i]; p.metric == m && p.label == number {
+			return p, g
 		}
 	}
 	if g != &t.overflow {
 		if t.series >= t.max {
-			t.spilled++
 			return t.point(&t.overflow, m, "", since)
 		}
 		t.series++
-		label = strings.Clone(label)
-	} else if label != "" {
-		return t.point(g, m, "", since)
 	}
 	if g.points == nil {
-		g.points = make([]point, 0, 6)
+		size := 2
+		if g.place.route != "" {
+			size = 6
+		}
+		g.points = make([]point, 0, size)
 	}
-	g.points = append(g.points, point{metric: m, label: label, start: since})
-	return &g.points[len(g.points)-1]
+	g.points = append(g.points, point{metric: m, label: number, start: since, fresh: true})
+	at := len(g.points) - 1
+	if m == mRequests {
+		// Misses have a series from the first request on, so that their rate is known from the first one on.
+		t.point(g, mLate, "", since)
+		t.point(g, mExhausted, "", since)
+	}
+	return &g.points[at], g
 }
 
 // add counts n times v at now into a series that, if it is new, counts since the last export.
-func (t *table) add(g *group, v value, n uint64, now, since int64) *point {
-	p := t.point(g, v.metric, v.label, since)
+func (t *table) add(g *group, v *value, n uint64, now, since int64) *point {
+	p, g := t.point(g, v.metric, v.label, since)
 	if g == &t.overflow {
 		t.spilled++
 	}
-	p.last, p.fresh = now, true
-	switch {
-	case v.metric.isHistogram():
+	p.last, p.fresh = t.seconds(now), true
+	switch kinds[v.metric] {
+	case kindHistogram:
 		p.count += n
 		p.sum += v.amount * float64(n)
-		bounds := t.bounds[v.metric]
-		i, _ := slices.BinarySearch(bounds, v.amount)
-		if i > 0 && p.buckets == nil {
-			p.buckets = make([]uint64, len(bounds)+1)
-			p.buckets[0] = p.count - n
+		if bucket := bucketOf(t.bounds[v.metric], v.amount); bucket > 0 || p.buckets > 0 {
+			t.bucket(g, p, bucket, n)
 		}
-		if p.buckets != nil {
-			p.buckets[i] += n
-		}
-	case v.metric.isFloat():
+	case kindFloat:
 		p.sum += v.amount * float64(n)
-	case v.metric == mStillRunning:
+	case kindGauge:
 		p.sum += v.amount
 	default:
 		p.count += uint64(v.amount) * n
@@ -124,19 +148,126 @@ func (t *table) add(g *group, v value, n uint64, now, since int64) *point {
 	return p
 }
 
-// expire removes the series of a group that did not change since the time.
-func (t *table) expire(g *group, before int64) {
-	kept := g.points[:0]
-	for _, p := range g.points {
-		if p.last >= before || p.metric == mStillRunning && p.sum != 0 {
-			kept = append(kept, p)
+// bucketOf returns the first bucket whose bound is not below the amount.
+func bucketOf(bounds []float64, amount float64) int {
+	low, high := 0, len(bounds)
+	for low < high {
+		middle := int(uint(low+high) >> 1)
+		if bounds[middle] < amount {
+			low = middle + 1
+		} else {
+			high = middle
 		}
 	}
-	removed := len(g.points) - len(kept)
-	clear(g.points[len(kept):])
-	g.points = kept
+	return low
+}
+
+// bucket counts in a bucket of a point whose count has n added already.
+func (t *table) bucket(g *group, p *point, bucket int, n uint64) {
+	if p.buckets == 0 {
+		at := len(g.counts)
+		g.counts = append(g.counts, make([]uint64, len(t.bounds[p.metric])+1)...)
+		g.counts[at] = p.count - n
+		p.buckets = uint32(at) + 1
+	}
+	g.counts[int(p.buckets)-1+bucket] += n
+}
+
+// bucketsOf returns the buckets of a point, nil while all observations are in the first.
+func (t *table) bucketsOf(g *group, p *point) []uint64 {
+	if p.buckets == 0 {
+		return nil
+	}
+	return g.counts[p.buckets-1:][:len(t.bounds[p.metric])+1]
+}
+
+// seconds since the table began.
+func (t *table) seconds(at int64) uint32 { return uint32(max(at-t.began, 0) / int64(time.Second)) }
+
+// expire removes the series of a group that did not change since the time.
+func (t *table) expire(g *group, before int64) {
+	limit := t.seconds(before)
+	requests := uint32(0) // when there was one last
+	for i := range g.points {
+		if p := &g.points[i]; p.metric == mRequests {
+			requests = max(requests, p.last)
+		}
+	}
+	old := func(p *point) bool {
+		switch p.metric {
+		case mLate, mExhausted:
+			return max(p.last, requests) < limit
+		case mStillRunning:
+			return p.last < limit && p.sum == 0
+		}
+		return p.last < limit
+	}
+	removed := 0
+	for i := range g.points {
+		if old(&g.points[i]) {
+			removed++
+		}
+	}
+	if removed == 0 {
+		return
+	}
+	var counts []uint64
+	for i := range g.points {
+		p := &g.points[i]
+		if b := t.bucketsOf(g, p); b != nil && !old(p) {
+			p.buckets = uint32(len(counts)) + 1
+			counts = append(counts, b...)
+		}
+	}
+	g.counts = counts
+	g.points = slices.DeleteFunc(g.points, func(p point) bool { return old(&p) })
 	if g != &t.overflow {
 		t.series -= removed
 	}
 	t.expired += int64(removed)
+}
+
+// remove forgets a group without series.
+func (t *table) remove(i int) {
+	delete(t.groups, t.order[i].hash)
+	last := len(t.order) - 1
+	t.order[i], t.order[last] = t.order[last], nil
+	t.order = t.order[:last]
+}
+
+// labels numbers the values of enums; 0 is none.
+type labels struct {
+	numbers map[string]uint16
+	all     []string
+	// latest is what each metric asked for last.
+	latest [metricCount]struct {
+		label  string
+		number uint16
+	}
+}
+
+// maxLabels bounds the values of enums: they are few where senders keep to the names.
+const maxLabels = 10_000
+
+func newLabels() labels {
+	return labels{numbers: map[string]uint16{}, all: []string{""}}
+}
+
+func (l *labels) number(m metricID, label string) uint16 {
+	latest := &l.latest[m]
+	if latest.label == label {
+		return latest.number
+	}
+	number, ok := l.numbers[label]
+	if !ok {
+		if len(l.all) >= maxLabels && label != other {
+			return l.number(m, other)
+		}
+		label = strings.Clone(label)
+		number = uint16(len(l.all))
+		l.all = append(l.all, label)
+		l.numbers[label] = number
+	}
+	latest.label, latest.number = l.all[number], number
+	return number
 }
