@@ -22,6 +22,8 @@ export const narrow: View = { theme: "light", width: 390, height: 844 };
 
 export async function open(browser: Browser, view: View): Promise<{ context: BrowserContext; page: Page; complaints: string[] }> {
   const context = await browser.newContext({ viewport: { width: view.width, height: view.height }, colorScheme: view.theme, reducedMotion: "reduce", timezoneId: "UTC", permissions: ["clipboard-read", "clipboard-write"] });
+  // A machine that builds something else at the same time answers late; that is no fault of the page.
+  context.setDefaultTimeout(90_000);
   const page = await context.newPage();
   return { context, page, complaints: listen(page) };
 }
@@ -42,7 +44,7 @@ export function listen(page: Page): string[] {
 /** Waits until nothing on the page is loading any more. */
 export async function settled(page: Page): Promise<void> {
   await page.locator("main h1").first().waitFor();
-  await page.waitForFunction(() => document.querySelectorAll(".loading").length === 0);
+  await page.waitForFunction(() => document.querySelectorAll(".loading, .pending").length === 0);
   await page.evaluate(() => document.fonts.ready);
 }
 

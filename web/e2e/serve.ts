@@ -4,6 +4,9 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { preview } from "vite";
 
+// Enough of each that every report has something to show after a few seconds.
+const faults = ["renewed_clock=0.1", "dropped_header=0.1", "ignored_cancel=0.15", "client_leaves=0.1", "retry_storm=0.1", "late_result=0.05"].flatMap((fault) => ["--fault", fault]);
+
 /**
  * Decides what the pages are tested against: LAXITY_URL as it is; else the binary LAXITY_BINARY, started with recorded
  * traces and some minutes of sample services; else the built page over the API's golden answers.
@@ -41,7 +44,7 @@ async function real(binary: string): Promise<() => Promise<void>> {
       await run(binary, ["import", "--otlp-grpc", otlp, ...files]);
       process.env["LAXITY_TRACE_IDS"] ??= (await traceIDs(binary, files)).join(" ");
     }
-    await run(binary, ["demo", "--otlp-grpc", otlp, "--edge-listen", any, "--backfill", "2d", "--duration", "10s", "--quiet"]);
+    await run(binary, ["demo", "--otlp-grpc", otlp, "--edge-listen", any, "--backfill", "2d", "--duration", "12s", "--quiet", ...faults]);
     await stored(page);
     process.env["LAXITY_URL"] = page;
     return stop;

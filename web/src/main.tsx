@@ -5,16 +5,32 @@ import "./styles/shell.css";
 import "./styles/overview.css";
 import "./styles/search.css";
 import "./styles/trace.css";
+import "./styles/report.css";
+import "./styles/charts.css";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { StrictMode } from "react";
+import { lazy, StrictMode, Suspense, type ComponentType } from "react";
 import { createRoot } from "react-dom/client";
 import { Route, Switch } from "wouter";
 import { retry } from "./api/queries.ts";
 import { Shell } from "./components/Shell.tsx";
+import { Loading } from "./components/States.tsx";
 import { NotFound } from "./pages/NotFound.tsx";
 import { Overview } from "./pages/Overview.tsx";
-import { Search } from "./pages/Search.tsx";
-import { TracePage } from "./pages/TracePage.tsx";
+
+// The overview comes with the first transfer, every other page when it is asked for.
+const page = <Props,>(load: () => Promise<ComponentType<Props>>) => lazy(async () => ({ default: await load() }));
+const Search = page(async () => (await import("./pages/Search.tsx")).Search);
+const TracePage = page(async () => (await import("./pages/TracePage.tsx")).TracePage);
+const RoutePage = page(async () => (await import("./pages/RoutePage.tsx")).RoutePage);
+const Findings = page(async () => (await import("./pages/Findings.tsx")).Findings);
+const Stages = page(async () => (await import("./pages/Stages.tsx")).Stages);
+const Dependencies = page(async () => (await import("./pages/Dependencies.tsx")).Dependencies);
+const Phases = page(async () => (await import("./pages/Phases.tsx")).Phases);
+const Local = page(async () => (await import("./pages/Local.tsx")).Local);
+const Orphans = page(async () => (await import("./pages/Orphans.tsx")).Orphans);
+const Cancellations = page(async () => (await import("./pages/Cancellations.tsx")).Cancellations);
+const Retries = page(async () => (await import("./pages/Retries.tsx")).Retries);
+const Propagation = page(async () => (await import("./pages/Propagation.tsx")).Propagation);
 
 const queries = new QueryClient({ defaultOptions: { queries: { retry, refetchOnWindowFocus: true, staleTime: 10_000 } } });
 
@@ -22,12 +38,24 @@ createRoot(document.getElementById("root") as HTMLElement).render(
   <StrictMode>
     <QueryClientProvider client={queries}>
       <Shell>
-        <Switch>
-          <Route path="/" component={Overview} />
-          <Route path="/search" component={Search} />
-          <Route path="/traces/:id">{({ id }) => <TracePage key={id} id={id.toLowerCase()} />}</Route>
-          <Route component={NotFound} />
-        </Switch>
+        <Suspense fallback={<Loading what="the page" rows={8} />}>
+          <Switch>
+            <Route path="/" component={Overview} />
+            <Route path="/search" component={Search} />
+            <Route path="/route" component={RoutePage} />
+            <Route path="/findings" component={Findings} />
+            <Route path="/stages" component={Stages} />
+            <Route path="/dependencies" component={Dependencies} />
+            <Route path="/phases" component={Phases} />
+            <Route path="/local" component={Local} />
+            <Route path="/orphans" component={Orphans} />
+            <Route path="/cancellations" component={Cancellations} />
+            <Route path="/retries" component={Retries} />
+            <Route path="/propagation" component={Propagation} />
+            <Route path="/traces/:id">{({ id }) => <TracePage key={id} id={id.toLowerCase()} />}</Route>
+            <Route component={NotFound} />
+          </Switch>
+        </Suspense>
       </Shell>
     </QueryClientProvider>
   </StrictMode>,

@@ -39,6 +39,10 @@ export function saveToken(token: string): void {
   sessionStorage.setItem(tokenKey, token);
 }
 
+export function hasToken(): boolean {
+  return sessionStorage.getItem(tokenKey) !== null;
+}
+
 async function send(path: string, params: Params, accept: string, signal?: AbortSignal, also: number[] = []): Promise<Response> {
   const headers: Record<string, string> = { Accept: accept };
   const token = sessionStorage.getItem(tokenKey);

@@ -1,7 +1,9 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { Filters } from "../model/filters.ts";
+import { reportParams } from "../model/reports.ts";
+import { lengthOf, type Window } from "../model/window.ts";
 import { ApiError, getJSON, getText } from "./client.ts";
-import type { Health, MarginReport, ServiceList, Statement, Trace, TraceSearch } from "./shapes.ts";
+import type { Answer, Health, ReportName, Reports, ServiceList, Statement, Trace, TraceSearch } from "./shapes.ts";
 
 const refresh = 30_000;
 
@@ -11,13 +13,53 @@ export function retry(failures: number, error: Error): boolean {
   return failures < 2;
 }
 
-export function useMargin(filters: Filters) {
-  return useQuery({
-    queryKey: ["margin", filters],
-    queryFn: ({ signal }) => getJSON<MarginReport>("/reports/margin", { ...filters, limit: 1000 }, signal),
+/** Long windows change slowly and cost more to ask. */
+function refreshOf(window: Window): number | false {
+  if (window.to && window.to !== "now") return false;
+  return (lengthOf(window) ?? 0) > 86_400 ? 4 * refresh : refresh;
+}
+
+const most = 1000;
+
+async function ask<Name extends ReportName>(name: Name, filters: Filters, cursor: string, signal?: AbortSignal): Promise<Answer<Reports[Name]>> {
+  return getJSON(`/reports/${name}`, { ...reportParams(name, filters), cursor, limit: most }, signal);
+}
+
+/** A report for a window and those of the filters that it knows. */
+export function useReport<Name extends ReportName>(name: Name, filters: Filters, window: Window | null) {
+  const params = reportParams(name, filters);
+  return useInfiniteQuery({
+    queryKey: ["report", name, params, window],
+    queryFn: ({ signal, pageParam }) => ask(name, { ...filters, from: window?.from ?? "", to: window?.to ?? "" }, pageParam, signal),
+    initialPageParam: "",
+    getNextPageParam: (page) => page.next || undefined,
     placeholderData: keepPreviousData,
-    refetchInterval: refresh,
+    refetchInterval: window ? refreshOf(window) : false,
+    enabled: window !== null,
+    select: joined<Reports[Name]>,
   });
+}
+
+interface Pages<Row> {
+  pages: Answer<Row>[];
+}
+
+/** The pages of an answer as one. */
+function joined<Row>({ pages }: Pages<Row>): Answer<Row> {
+  const [first, ...rest] = pages;
+  if (!first) throw new Error("an answer without a page");
+  return rest.length === 0 ? first : { ...first, rows: pages.flatMap((page) => page.rows), next: pages.at(-1)?.next ?? null };
+}
+
+/** Every row of a report, page after page. */
+export async function allRows<Name extends ReportName>(name: Name, filters: Filters): Promise<Reports[Name][]> {
+  const rows: Reports[Name][] = [];
+  for (let cursor = ""; ; ) {
+    const page = await ask(name, filters, cursor);
+    rows.push(...page.rows);
+    if (!page.next) return rows;
+    cursor = page.next;
+  }
 }
 
 export function useSearch(filters: Filters) {
@@ -28,6 +70,18 @@ export function useSearch(filters: Filters) {
     initialPageParam: "",
     getNextPageParam: (page) => page.next || undefined,
     placeholderData: keepPreviousData,
+  });
+}
+
+/** The latest requests whose client left, for how long each had waited. */
+export function useLeavers(filters: Filters) {
+  const { from, to, service, route } = filters;
+  const params = { from, to, service, route, cause: "client_disconnect", outcome: "cancelled", limit: most };
+  return useQuery({
+    queryKey: ["leavers", params],
+    queryFn: ({ signal }) => getJSON<TraceSearch>("/traces", params, signal),
+    placeholderData: keepPreviousData,
+    staleTime: 60_000,
   });
 }
 

@@ -1,5 +1,5 @@
 // The shapes of the API under the names the pages use.
-import type { components } from "./schema.gen.ts";
+import type { components, paths } from "./schema.gen.ts";
 
 type Schemas = components["schemas"];
 
@@ -17,3 +17,40 @@ export type Statement = Schemas["Statement"];
 export type Trace = Schemas["Trace"];
 export type TraceRow = Schemas["TraceRow"];
 export type TraceSearch = Schemas["TraceSearch"];
+
+export type CancellationRow = Schemas["CancellationRow"];
+export type DependencyRow = Schemas["DependencyRow"];
+export type FindingRow = Schemas["FindingRow"];
+export type LocalRow = Schemas["LocalRow"];
+export type OrphanRow = Schemas["OrphanRow"];
+export type PhaseRow = Schemas["PhaseRow"];
+export type PropagationRow = Schemas["PropagationRow"];
+export type RetryRow = Schemas["RetryRow"];
+export type StageRow = Schemas["StageRow"];
+
+/** The reports that answer with a table of rows and take the usual parameters. */
+export interface Reports {
+  cancellations: CancellationRow;
+  dependencies: DependencyRow;
+  findings: FindingRow;
+  local: LocalRow;
+  margin: MarginRow;
+  orphans: OrphanRow;
+  phases: PhaseRow;
+  propagation: PropagationRow;
+  retries: RetryRow;
+  stages: StageRow;
+}
+export type ReportName = keyof Reports;
+
+/** What a report can be narrowed to, as the API has it. */
+export type ParameterOf<Name extends ReportName> = keyof NonNullable<paths[`/reports/${Name}`]["get"]["parameters"]["query"]>;
+
+/** What every report answers with. */
+export interface Answer<Row> {
+  window: Schemas["Window"];
+  watermark: string | null;
+  provisional?: boolean;
+  rows: Row[];
+  next: string | null;
+}

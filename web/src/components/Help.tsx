@@ -1,16 +1,17 @@
 import { useEffect, useRef } from "react";
 
 const keys = [
-  ["/", "open a trace by its id"],
+  ["/", "go to a trace id, route, service, page or time range; also Ctrl K"],
+  ["d", "choose the time range"],
   ["o", "overview"],
   ["t", "traces"],
-  ["j k", "next and previous line, span or trace"],
-  ["Enter", "open the trace"],
-  ["n p", "next and previous violation"],
+  ["j k", "next and previous row, line or span"],
+  ["Enter", "open the row"],
+  ["n p", "next and previous violation of a trace"],
   ["l", "between ledger and waterfall"],
   ["[ ]", "collapse and expand every span"],
   ["z", "zoom between the request and the whole trace"],
-  ["Esc", "clear the selection"],
+  ["Esc", "clear the selection, close what is open"],
   ["?", "this sheet"],
 ] as const;
 

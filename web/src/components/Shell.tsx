@@ -1,70 +1,86 @@
-import { useRef, useState, type FormEvent, type ReactNode } from "react";
+import { useEffect, useMemo, useRef, useState, type ReactNode } from "react";
 import { Link, useLocation, useSearchParams } from "wouter";
-import { findTraceID, windowOf } from "../model/filters.ts";
+import type { Choice } from "../model/choices.ts";
+import { windowOf } from "../model/filters.ts";
 import { Boundary } from "./Boundary.tsx";
 import { Help } from "./Help.tsx";
 import { Icon } from "./Icon.tsx";
 import { useKeys } from "./keys.ts";
+import { Navigation } from "./Navigation.tsx";
+import { Palette } from "./Palette.tsx";
 import { theme, zone, type Theme } from "./settings.ts";
+import { TimePicker } from "./TimePicker.tsx";
 
-const pages = [
-  { path: "/", label: "Overview" },
-  { path: "/search", label: "Traces" },
-];
+type Sheet = "" | "help" | "palette" | "menu";
 
 export function Shell({ children }: { children: ReactNode }) {
   const [location, navigate] = useLocation();
   const [query] = useSearchParams();
-  const [help, setHelp] = useState(false);
-  const opener = useRef<HTMLInputElement>(null);
+  const [sheet, setSheet] = useState<Sheet>("");
   const kept = windowOf(query).toString();
   const href = (path: string) => (kept ? `${path}?${kept}` : path);
+  const switchTheme = useThemeSwitch();
+  const actions = useMemo((): Choice[] => [
+    { group: "Action", label: "Switch between light and dark", hint: "", act: switchTheme },
+    { group: "Action", label: "Switch between UTC and local time", hint: "", act: zone.next },
+    { group: "Action", label: "Copy a link to this page", hint: "", act: () => void navigator.clipboard?.writeText(window.location.href) },
+    { group: "Action", label: "Keys and words", hint: "?", act: () => setSheet("help") },
+  ], [switchTheme]);
+  const close = () => setSheet("");
   useKeys({
-    "?": () => setHelp(true),
-    "/": () => opener.current?.focus(),
+    "?": () => setSheet("help"),
+    "/": () => setSheet("palette"),
     o: () => navigate(href("/")),
     t: () => navigate(href("/search")),
   });
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+        event.preventDefault();
+        setSheet("palette");
+      }
+    };
+    document.addEventListener("keydown", press);
+    return () => document.removeEventListener("keydown", press);
+  }, []);
   return (
     <>
       <a className="skip" href="#content">Skip to the content</a>
       <header className="shell-head">
+        <button type="button" className="button icon-button menu-button" aria-label="Pages" aria-haspopup="dialog" onClick={() => setSheet("menu")}><Icon name="menu" /></button>
         <Link className="brand" href={href("/")}><Mark />Laxity</Link>
-        <nav className="shell-nav" aria-label="Pages">
-          {pages.map(({ path, label }) => (
-            <Link key={path} href={href(path)} aria-current={location === path ? "page" : undefined}>{label}</Link>
-          ))}
-        </nav>
-        <OpenTrace input={opener} />
+        <button type="button" className="button shell-open" onClick={() => setSheet("palette")} aria-haspopup="dialog">
+          <Icon name="find" /><span className="text">Trace id, route, service, page</span><kbd>/</kbd>
+        </button>
+        {!location.startsWith("/traces/") && <TimePicker />}
         <div className="shell-tools">
           <ZoneButton />
-          <ThemeButton />
-          <button type="button" className="button icon-button" aria-label="Help and keys" title="Help and keys (?)" onClick={() => setHelp(true)}><Icon name="question" /></button>
+          <ThemeButton change={switchTheme} />
+          <button type="button" className="button icon-button" aria-label="Help and keys" title="Help and keys (?)" onClick={() => setSheet("help")}><Icon name="question" /></button>
         </div>
       </header>
-      <main id="content" className="page"><Boundary place={location}>{children}</Boundary></main>
-      {help && <Help close={() => setHelp(false)} />}
+      <div className="shell-body">
+        <aside className="side"><Navigation /></aside>
+        <main id="content" className="page" tabIndex={-1}><Boundary place={location}>{children}</Boundary></main>
+      </div>
+      {sheet === "help" && <Help close={close} />}
+      {sheet === "palette" && <Palette close={close} actions={actions} />}
+      {sheet === "menu" && <Menu close={close} />}
     </>
   );
 }
 
-function OpenTrace({ input }: { input: React.RefObject<HTMLInputElement | null> }) {
-  const [, navigate] = useLocation();
-  const [complaint, setComplaint] = useState("");
-  const open = (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const id = findTraceID(input.current?.value ?? "");
-    setComplaint(id ? "" : "There is no trace id in that: 32 hexadecimal digits, or the 16 of a short one.");
-    if (!id) return;
-    if (input.current) input.current.value = "";
-    input.current?.blur();
-    navigate(`/traces/${id}`);
-  };
+/** The navigation where there is no room for it beside the page. */
+function Menu({ close }: { close: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
   return (
-    <form className="shell-open" role="search" onSubmit={open}>
-      <input ref={input} aria-label="Open a trace by its id" placeholder="Paste a trace id, a traceparent or a log line" onChange={() => setComplaint("")} spellCheck={false} />
-      {complaint && <div className="notice complaint" role="alert">{complaint}</div>}
-    </form>
+    <dialog ref={dialog} className="menu" aria-label="Pages" onClose={close} onClick={(event) => event.target === dialog.current && dialog.current?.close()}>
+      <Navigation onGo={() => dialog.current?.close()} />
+      <form method="dialog"><button className="button">Close</button></form>
+    </dialog>
   );
 }
 
@@ -72,23 +88,25 @@ function ZoneButton() {
   const shown = zone.use();
   const local = Intl.DateTimeFormat().resolvedOptions().timeZone;
   return (
-    <button type="button" className="button" onClick={() => zone.set(shown === "UTC" ? "local" : "UTC")} title={`Times are shown in ${shown === "UTC" ? "UTC" : local}; switch`}>
+    <button type="button" className="button" onClick={zone.next} title={`Times are shown in ${shown === "UTC" ? "UTC" : local}; switch`}>
       {shown === "UTC" ? "UTC" : "Local"}
     </button>
   );
 }
 
-const nextTheme: Record<Theme, Theme> = { auto: "light", light: "dark", dark: "auto" };
 const themeIcon = { auto: "auto", light: "sun", dark: "moon" } as const;
 
-function ThemeButton() {
+function useThemeSwitch(): () => void {
   const current = theme.use();
-  const change = () => {
-    const next = nextTheme[current];
-    theme.set(next);
-    if (next === "auto") delete document.documentElement.dataset["theme"];
-    else document.documentElement.dataset["theme"] = next;
-  };
+  useEffect(() => {
+    if (current === "auto") delete document.documentElement.dataset["theme"];
+    else document.documentElement.dataset["theme"] = current;
+  }, [current]);
+  return theme.next;
+}
+
+function ThemeButton({ change }: { change: () => void }) {
+  const current: Theme = theme.use();
   return (
     <button type="button" className="button icon-button" onClick={change} aria-label={`Theme: ${current}`} title={`Theme: ${current === "auto" ? "as the system" : current}; switch`}>
       <Icon name={themeIcon[current]} />

@@ -1,8 +1,12 @@
 import { useState, type ReactNode } from "react";
 import { ApiError, saveToken } from "../api/client.ts";
 import { useHealth } from "../api/queries.ts";
+import type { FilterName } from "../model/filters.ts";
+import { formatInstant } from "../model/instants.ts";
 import { CopyButton } from "./CopyButton.tsx";
 import { Icon } from "./Icon.tsx";
+import type { PlaceState } from "./place.ts";
+import { zone } from "./settings.ts";
 
 export function Loading({ what, rows = 5 }: { what: string; rows?: number }) {
   return (
@@ -58,6 +62,24 @@ export function Stale({ error, at, retry }: { error: Error | null; at: number; r
 
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
   return <div className="state"><h1>{title}</h1>{children}</div>;
+}
+
+/** Nothing fits: what that means, and the ways on. */
+export function NothingHere({ place, names, newest, children }: { place: PlaceState; names: readonly FilterName[]; newest: string | null; children: ReactNode }) {
+  const shown = zone.use();
+  const set = names.filter((name) => place.filters[name]);
+  const wide = place.window.from.startsWith("1970");
+  return (
+    <div className="state nothing-here">
+      <p>{children}</p>
+      {newest && !wide && <p className="quiet">The newest span started at {formatInstant(newest, shown)}{shown === "UTC" ? " UTC" : ""}. Imported traces keep the time at which they were recorded.</p>}
+      <div className="actions">
+        {set.length > 0 && <button type="button" className="button primary" onClick={() => place.change(Object.fromEntries(set.map((name) => [name, ""])))}>Remove {set.length === 1 ? "the filter" : "all filters"}</button>}
+        {!wide && <button type="button" className="button" onClick={() => place.change({ from: "now-7d", to: "" })}>Last 7 days</button>}
+        {!wide && <button type="button" className="button" onClick={() => place.change({ from: "1970-01-01T00:00:00Z", to: "" })}>All time</button>}
+      </div>
+    </div>
+  );
 }
 
 /** How to get the first trace in. */

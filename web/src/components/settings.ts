@@ -26,7 +26,8 @@ function setting<T extends string>(name: string, allowed: readonly [T, ...T[]]) 
     listeners.add(listener);
     return () => void listeners.delete(listener);
   };
-  return { use: () => useSyncExternalStore(subscribe, () => value), set };
+  const next = () => set(allowed[(allowed.indexOf(value) + 1) % allowed.length] ?? allowed[0]);
+  return { use: () => useSyncExternalStore(subscribe, () => value), set, next };
 }
 
 export type Theme = "auto" | "light" | "dark";

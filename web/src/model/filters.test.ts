@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { findTraceID, readFilters, searchPath, windowLabel, withFilter } from "./filters.ts";
+import { findTraceID, readFilters, searchPath, windowOf, withFilter } from "./filters.ts";
 
 describe("filters", () => {
   it("reads what the URL says and defaults the window", () => {
@@ -18,9 +18,8 @@ describe("filters", () => {
     );
   });
 
-  it("names a window", () => {
-    expect(windowLabel("now-7d", "")).toBe("Last 7 days");
-    expect(windowLabel("2026-01-01T10:00:00Z", "2026-01-01T11:00:00.5Z")).toBe("2026-01-01 10:00 UTC – 2026-01-01 11:00 UTC");
+  it("keeps the window between pages and nothing else", () => {
+    expect(windowOf(new URLSearchParams("from=now-7d&compare=week&service=a")).toString()).toBe("from=now-7d&compare=week");
   });
 });
 

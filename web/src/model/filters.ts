@@ -1,3 +1,5 @@
+import { defaultFrom } from "./window.ts";
+
 /** What a report or a search is narrowed to. Every filter lives in the URL under its own name. */
 export type Filters = Record<string, string>;
 
@@ -5,18 +7,6 @@ export const filterNames = [
   "service", "route", "stage", "peer", "outcome", "cause", "phase", "rule", "late", "margin_lt", "margin_gt",
 ] as const;
 export type FilterName = (typeof filterNames)[number];
-
-export const defaultFrom = "now-24h";
-
-export const presets = [
-  { from: "now-15m", label: "Last 15 minutes" },
-  { from: "now-1h", label: "Last hour" },
-  { from: "now-6h", label: "Last 6 hours" },
-  { from: "now-24h", label: "Last 24 hours" },
-  { from: "now-7d", label: "Last 7 days" },
-  { from: "now-30d", label: "Last 30 days" },
-  { from: "1970-01-01T00:00:00Z", label: "All time" },
-] as const;
 
 /** Reads the filters that the URL carries; anything unknown or empty is left out. */
 export function readFilters(query: URLSearchParams): Filters {
@@ -46,25 +36,14 @@ export function searchPath(changes: Record<string, string>, base = new URLSearch
   return query ? `/search?${query}` : "/search";
 }
 
-/** The part of the query that every page shares, so that moving between pages keeps the window. */
+/** The part of the query that every page shares, so that moving between pages keeps the window and what it is held against. */
 export function windowOf(query: URLSearchParams): URLSearchParams {
   const kept = new URLSearchParams();
-  for (const name of ["from", "to"]) {
+  for (const name of ["from", "to", "compare"]) {
     const value = query.get(name);
     if (value) kept.set(name, value);
   }
   return kept;
-}
-
-/** Words for a window, such as "Last 24 hours" or its two ends. */
-export function windowLabel(from: string, to: string): string {
-  const preset = presets.find((p) => p.from === from);
-  if (preset && (!to || to === "now")) return preset.label;
-  return `${shortInstant(from)} – ${to ? shortInstant(to) : "now"}`;
-}
-
-function shortInstant(text: string): string {
-  return text.startsWith("now") ? text : text.replace("T", " ").replace(/(:\d\d)(:\d\d(\.\d+)?)?Z$/, "$1 UTC");
 }
 
 /** Finds a trace id in what somebody pasted: an id, a URL or a log line that holds one. Dashes of a UUID are dropped. */

@@ -1,49 +1,60 @@
-import { Link, useSearchParams } from "wouter";
-import { useHealth, useMargin } from "../api/queries.ts";
-import type { MarginReport, MarginRow } from "../api/shapes.ts";
+import { Link } from "wouter";
+import { useHealth, useReport } from "../api/queries.ts";
+import type { Answer, MarginRow } from "../api/shapes.ts";
+import { Attention } from "../components/Attention.tsx";
 import { Freshness } from "../components/Freshness.tsx";
 import { Icon } from "../components/Icon.tsx";
 import { MarginRange, rangePosition } from "../components/MarginRange.tsx";
-import { Empty, Failure, FirstTrace, Loading, Stale } from "../components/States.tsx";
-import { TimeRange } from "../components/TimeRange.tsx";
+import { useRows } from "../components/rows.ts";
+import { usePlace, type PlaceState } from "../components/place.ts";
+import { ReportTools } from "../components/ReportTools.tsx";
+import { zone } from "../components/settings.ts";
+import { Failure, FirstTrace, Loading, NothingHere, Stale } from "../components/States.tsx";
 import { Trend } from "../components/Trend.tsx";
-import { readFilters, searchPath, windowLabel, windowOf } from "../model/filters.ts";
+import { windowOf, withFilter } from "../model/filters.ts";
 import { againstLastWeek, attention, byMarginLeft, healthOf, marginLeft, missedOverall } from "../model/routes.ts";
 import { formatCount, formatRatio, formatSeconds } from "../model/seconds.ts";
+import { comparisonShort, windowLabel } from "../model/window.ts";
 
 export function Overview() {
-  const [query] = useSearchParams();
-  const filters = readFilters(query);
-  const margin = useMargin(filters);
-  const health = useHealth();
-  const data = health.data?.data;
+  const place = usePlace();
+  const margin = useReport("margin", place.filters, place.window);
+  const compared = useReport("margin", place.filters, place.compared);
+  const data = useHealth().data?.data;
   if (data && data.hops === 0 && data.spans === 0) return <FirstTrace />;
+  const rows = margin.data?.rows ?? [];
   return (
     <>
       <title>Overview · Laxity</title>
       <div className="page-head">
         <div>
-          <h1>{margin.data ? attention(margin.data.rows) || "No request in this time" : "Where time runs out"}</h1>
-          {margin.data && <Facts report={margin.data} label={windowLabel(filters["from"] ?? "", filters["to"] ?? "")} />}
+          <h1>{margin.data ? attention(rows) || "No request in this time" : "Where time runs out"}</h1>
+          {margin.data && <Facts report={margin.data} place={place} />}
         </div>
-        <TimeRange />
+        <ReportTools name="margin" filters={{ ...place.filters, ...place.window }} />
       </div>
       {margin.data && <Stale error={margin.error} at={margin.dataUpdatedAt} retry={margin.refetch} />}
       {margin.isPending && <Loading what="the routes" rows={8} />}
       {margin.isError && !margin.data && <Failure error={margin.error} retry={margin.refetch} />}
-      {margin.data && (margin.data.rows.length > 0
-        ? <Routes report={margin.data} query={query} faded={margin.isPlaceholderData} />
-        : <NothingHere newest={data?.newest_at ?? null} />)}
+      {margin.data && rows.length === 0 && <NothingHere place={place} names={["service", "route"]} newest={data?.newest_at ?? null}>Nothing was asked of any service.</NothingHere>}
+      {margin.data && rows.length > 0 && (
+        <div className={margin.isPlaceholderData ? "stack stale" : "stack"}>
+          <Attention place={place} margin={margin.data} />
+          <Routes report={margin.data} before={place.compared && !compared.isPlaceholderData ? compared.data?.rows : undefined} place={place} />
+        </div>
+      )}
     </>
   );
 }
 
-function Facts({ report, label }: { report: MarginReport; label: string }) {
+function Facts({ report, place }: { report: Answer<MarginRow>; place: PlaceState }) {
+  const shown = zone.use();
   const requests = report.rows.reduce((sum, row) => sum + row.requests, 0);
   const missed = missedOverall(report.rows);
   return (
     <p className="facts small">
-      <span>{label}</span>
+      <span>{windowLabel(place.window, shown)}</span>
+      {place.compared && <span>against {comparisonShort[place.comparison]}</span>}
       <span><b>{formatCount(requests)}</b> requests</span>
       {missed !== null && <span><b>{formatRatio(missed)}</b> of those with a budget missed</span>}
       <Freshness watermark={report.watermark} provisional={report.rows.some((row) => row.provisional)} />
@@ -51,20 +62,13 @@ function Facts({ report, label }: { report: MarginReport; label: string }) {
   );
 }
 
-function NothingHere({ newest }: { newest: string | null }) {
-  return (
-    <Empty title="No request in this time">
-      {newest && <p className="quiet">The newest span started at {newest.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC")}. Imported traces keep the time at which they were recorded.</p>}
-      <div className="actions"><Link className="button primary" href="/?from=1970-01-01T00:00:00Z">Show all time</Link></div>
-    </Empty>
-  );
-}
-
 const axis = [-0.5, 0, 0.5, 1];
 
-function Routes({ report, query, faded }: { report: MarginReport; query: URLSearchParams; faded: boolean }) {
+function Routes({ report, before, place }: { report: Answer<MarginRow>; before: readonly MarginRow[] | undefined; place: PlaceState }) {
+  const rows = byMarginLeft(report.rows);
+  const [current, body] = useRows(rows.length, (i) => rows[i] && routePath(rows[i], place));
   return (
-    <section className={`panel routes${faded ? " stale" : ""}`} aria-label="Routes by margin left">
+    <section className="panel routes" aria-label="Routes by margin left">
       <table>
         <thead>
           <tr>
@@ -83,8 +87,10 @@ function Routes({ report, query, faded }: { report: MarginReport; query: URLSear
             <th scope="col">Margin over time</th>
           </tr>
         </thead>
-        <tbody>
-          {byMarginLeft(report.rows).map((row) => <RouteRow key={`${row.service} ${row.route}`} row={row} report={report} query={query} />)}
+        <tbody ref={body}>
+          {rows.map((row, i) => (
+            <RouteRow key={`${row.service} ${row.route}`} row={row} report={report} place={place} current={i === current} before={before && (before.find((one) => one.service === row.service && one.route === row.route) ?? null)} />
+          ))}
         </tbody>
       </table>
       <div className="legend" aria-hidden="true">
@@ -104,27 +110,41 @@ const verdicts = {
   unknown: { icon: "info", tone: "quiet", word: "no budget" },
 } as const;
 
-function RouteRow({ row, report, query }: { row: MarginRow; report: MarginReport; query: URLSearchParams }) {
+function routePath(row: MarginRow, place: PlaceState): string {
+  return `/route?${withFilter(windowOf(place.query), { service: row.service, route: row.route })}`;
+}
+
+interface RowProps {
+  row: MarginRow;
+  report: Answer<MarginRow>;
+  place: PlaceState;
+  current: boolean;
+  /** The same route in the window held against; null if it had no request there, undefined if there is no such window. */
+  before: MarginRow | null | undefined;
+}
+
+function RouteRow({ row, report, place, current, before }: RowProps) {
   const verdict = verdicts[healthOf(row)];
   const left = marginLeft(row);
+  const was = (value: string | undefined) => (before === undefined ? "" : before === null ? "new" : `was ${value ?? "–"}`);
   return (
-    <tr>
+    <tr className={current ? "current" : undefined} aria-current={current || undefined}>
       <td className="route">
-        <Link href={searchPath({ service: row.service, route: row.route }, windowOf(query))}><bdi>{row.route || "unnamed"}</bdi></Link>
+        <Link href={routePath(row, place)}><bdi>{row.route || "unnamed"}</bdi></Link>
         <div className="service"><bdi>{row.service}</bdi> · <span className={verdict.tone}><Icon name={verdict.icon} /> {verdict.word}</span></div>
       </td>
       <td className="range-cell"><MarginRange row={row} /></td>
       <td className={`num${(row.margin_p05_s ?? 0) < 0 ? " bad" : ""}`} data-label="p05">
         {formatSeconds(row.margin_p05_s)}
-        <span className="below">{left === null ? "" : `${left < 0 ? "−" : ""}${formatRatio(Math.abs(left))}`}</span>
+        <span className="below">{was(formatSeconds(before?.margin_p05_s)) || (left === null ? "" : `${left < 0 ? "−" : ""}${formatRatio(Math.abs(left))}`)}</span>
       </td>
-      <td className={`num${(row.margin_p50_s ?? 0) < 0 ? " bad" : ""}`} data-label="Median">{formatSeconds(row.margin_p50_s)}</td>
-      <td className="num" data-label="Budget">{formatSeconds(row.budget_p50_s)}</td>
+      <td className={`num${(row.margin_p50_s ?? 0) < 0 ? " bad" : ""}`} data-label="Median">{formatSeconds(row.margin_p50_s)}<span className="below">{was(formatSeconds(before?.margin_p50_s))}</span></td>
+      <td className="num" data-label="Budget">{formatSeconds(row.budget_p50_s)}<span className="below">{was(formatSeconds(before?.budget_p50_s))}</span></td>
       <td className={`num${(row.missed_ratio ?? 0) >= 0.01 ? " bad" : ""}`} data-label="Missed">
         {formatRatio(row.missed_ratio)}
-        <span className="below">{againstLastWeek(row)}</span>
+        <span className="below">{was(formatRatio(before?.missed_ratio)) || againstLastWeek(row)}</span>
       </td>
-      <td className="num" data-label="Requests">{formatCount(row.requests)}</td>
+      <td className="num" data-label="Requests">{formatCount(row.requests)}<span className="below">{was(before ? formatCount(before.requests) : undefined)}</span></td>
       <td className="trend-cell"><Trend buckets={row.buckets} window={report.window} /></td>
     </tr>
   );

@@ -1,20 +1,21 @@
-import { useEffect, useRef, useState } from "react";
-import { Link, useLocation, useSearchParams } from "wouter";
+import { useState } from "react";
+import { Link, useSearchParams } from "wouter";
 import { useHealth, useSearch } from "../api/queries.ts";
 import type { TraceRow } from "../api/shapes.ts";
 import { Facets } from "../components/Facets.tsx";
 import { Freshness } from "../components/Freshness.tsx";
 import { Icon } from "../components/Icon.tsx";
-import { useKeys } from "../components/keys.ts";
 import { Outcome } from "../components/Outcome.tsx";
+import { useRows } from "../components/rows.ts";
 import { zone } from "../components/settings.ts";
 import { Spent } from "../components/Spent.tsx";
 import { Empty, Failure, FirstTrace, Loading, Stale } from "../components/States.tsx";
-import { TimeRange } from "../components/TimeRange.tsx";
-import { filterNames, readFilters, windowLabel, withFilter, type Filters } from "../model/filters.ts";
+import { filterText } from "../model/filterText.ts";
+import { filterNames, readFilters, withFilter, type Filters } from "../model/filters.ts";
+import { windowLabel } from "../model/window.ts";
 import { ago, formatInstant } from "../model/instants.ts";
 import { formatCount, formatSeconds } from "../model/seconds.ts";
-import { ruleName, severityOf, words } from "../model/words.ts";
+import { ruleName, severityOf } from "../model/words.ts";
 
 export function Search() {
   const [query, setQuery] = useSearchParams();
@@ -35,14 +36,13 @@ export function Search() {
         <div>
           <h1>Traces</h1>
           <p className="facts small">
-            <span>{windowLabel(filters["from"] ?? "", filters["to"] ?? "")}</span>
+            <span>{windowLabel({ from: filters["from"] ?? "", to: filters["to"] ?? "" }, zone.use())}</span>
             {pages[0] && <span><b>{formatCount(rows.length)}{search.hasNextPage ? "+" : ""}</b> found, {formatCount(examined)} examined</span>}
             {pages[0] && <Freshness watermark={pages[0].watermark} provisional={false} />}
           </p>
         </div>
         <div className="actions">
           <button type="button" className="button facets-toggle" aria-expanded={open} onClick={() => setOpen(!open)}>Filters</button>
-          <TimeRange />
         </div>
       </div>
       <Active filters={filters} change={change} />
@@ -84,17 +84,6 @@ function Active({ filters, change }: { filters: Filters; change: (changes: Recor
   );
 }
 
-function filterText(name: string, value: string): string {
-  switch (name) {
-    case "margin_lt": return `Margin below ${value} s`;
-    case "margin_gt": return `Margin above ${value} s`;
-    case "late": return value === "true" ? "Late" : "Not late";
-    case "rule": return ruleName(value);
-    case "outcome": case "cause": case "phase": return words(value);
-  }
-  return `${words(name)}: ${value}`;
-}
-
 function Nothing({ more, go, busy, filters, change }: { more: boolean; go: () => void; busy: boolean; filters: Filters; change: (changes: Record<string, string>) => void }) {
   const active = filterNames.filter((name) => filters[name]);
   return (
@@ -113,20 +102,8 @@ function Nothing({ more, go, busy, filters, change }: { more: boolean; go: () =>
 }
 
 function Results({ rows }: { rows: readonly TraceRow[] }) {
-  const [current, setCurrent] = useState(-1);
-  const [, navigate] = useLocation();
-  const body = useRef<HTMLTableSectionElement>(null);
   const shown = zone.use();
-  const move = (by: number) => setCurrent((at) => Math.min(rows.length - 1, Math.max(0, at + by)));
-  useKeys({
-    j: () => move(1),
-    k: () => move(-1),
-    Enter: () => rows[current] && navigate(tracePath(rows[current])),
-  });
-  useEffect(() => {
-    // No short form: what scrollIntoView returns in newer browsers is not a clean-up.
-    void body.current?.querySelector(".current")?.scrollIntoView({ block: "nearest" });
-  }, [current]);
+  const [current, body] = useRows(rows.length, (i) => rows[i] && tracePath(rows[i]));
   return (
     <table>
       <thead>

@@ -9,7 +9,7 @@ import { SpanDetail } from "../components/SpanDetail.tsx";
 import { Failure, Loading } from "../components/States.tsx";
 import { TraceHead } from "../components/TraceHead.tsx";
 import { Waterfall } from "../components/Waterfall.tsx";
-import { assignColours } from "../model/palette.ts";
+import { assignColours } from "../model/colours.ts";
 import { readAccount, violationSpans } from "../model/statement.ts";
 import { clampRange, extent, type Range } from "../model/timeline.ts";
 import { buildForest, parents, visibleNodes, type Node } from "../model/tree.ts";

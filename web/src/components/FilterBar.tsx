@@ -1,0 +1,47 @@
+import { useServices } from "../api/queries.ts";
+import { causeValues, phaseValues } from "../api/names.ts";
+import { filterText } from "../model/filterText.ts";
+import type { FilterName } from "../model/filters.ts";
+import { ruleName, ruleNames, words } from "../model/words.ts";
+import { Icon } from "./Icon.tsx";
+import type { PlaceState } from "./place.ts";
+
+const labels: Partial<Record<FilterName, string>> = {
+  service: "Service", route: "Route", stage: "Stage", peer: "Called service", cause: "Cancelled by", phase: "Phase", rule: "Finding",
+};
+
+/** Narrows a report. Filters that are set stand beside the choices and go away by a click. */
+export function FilterBar({ names, place }: { names: readonly FilterName[]; place: PlaceState }) {
+  const services = useServices().data?.rows ?? [];
+  const chosen = services.filter((row) => !place.filters["service"] || row.service === place.filters["service"]);
+  const unique = (values: string[]) => [...new Set(values)].sort();
+  const options: Partial<Record<FilterName, string[]>> = {
+    service: services.map((row) => row.service), route: unique(chosen.flatMap((row) => row.routes)), stage: unique(chosen.flatMap((row) => row.stages)),
+    peer: unique(chosen.flatMap((row) => row.peers)), cause: [...causeValues], phase: [...phaseValues], rule: ruleNames,
+  };
+  const word: Partial<Record<FilterName, (value: string) => string>> = { cause: words, phase: words, rule: ruleName };
+  const set = names.filter((name) => place.filters[name]);
+  return (
+    <div className="filter-bar" role="group" aria-label="Filters">
+      {names.map((name) => {
+        const value = place.filters[name] ?? "";
+        const listed = options[name] ?? [];
+        return (
+          <label key={name} className={value ? "on" : undefined}>
+            <span aria-hidden="true">{labels[name] ?? words(name)}</span>
+            <select aria-label={labels[name] ?? words(name)} value={value} onChange={(event) => place.change({ [name]: event.target.value })}>
+              <option value="">Any</option>
+              {value && !listed.includes(value) && <option value={value}>{word[name]?.(value) ?? value}</option>}
+              {listed.map((option) => <option key={option} value={option}>{word[name]?.(option) ?? option}</option>)}
+            </select>
+          </label>
+        );
+      })}
+      {set.length > 0 && (
+        <button type="button" className="button" onClick={() => place.change(Object.fromEntries(set.map((name) => [name, ""])))} title={set.map((name) => filterText(name, place.filters[name] ?? "")).join(", ")}>
+          Remove {set.length === 1 ? "the filter" : `${set.length} filters`} <Icon name="cross" />
+        </button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,112 @@
+import { createColumnHelper, flexRender, getCoreRowModel, getSortedRowModel, useReactTable, type SortingState, type Updater } from "@tanstack/react-table";
+import { useMemo } from "react";
+import { Link } from "wouter";
+import { formatCell, type Cell, type Column } from "./columns.tsx";
+import { Icon } from "./Icon.tsx";
+import type { PlaceState } from "./place.ts";
+import { useRows } from "./rows.ts";
+
+interface Props<Row> {
+  name: string;
+  rows: readonly Row[];
+  columns: readonly Column<Row>[];
+  /** What makes a row the same row in another window. */
+  keyOf: (row: Row) => string;
+  before?: ReadonlyMap<string, Row> | undefined;
+  beforeLabel?: string;
+  /** Where a row leads. */
+  pathOf?: (row: Row) => string | null;
+  place: PlaceState;
+}
+
+/** Rows that can be sorted, walked by keys and opened. The order lives in the address. */
+export function ReportTable<Row extends object>({ name, rows, columns, keyOf, before, beforeLabel = "", pathOf, place }: Props<Row>) {
+  const sorting = useMemo(() => readSort(place.query.get("sort")), [place.query]);
+  const definitions = useMemo(() => {
+    const helper = createColumnHelper<Row>();
+    return columns.map((column) => helper.accessor((row) => column.value(row) ?? undefined, {
+      id: column.key, sortUndefined: "last", sortDescFirst: column.format !== undefined,
+      sortingFn: (a, b, id) => compare(a.getValue(id), b.getValue(id)),
+    }));
+  }, [columns]);
+  const table = useReactTable({
+    data: rows as Row[], columns: definitions, state: { sorting }, getCoreRowModel: getCoreRowModel(), getSortedRowModel: getSortedRowModel(), getRowId: keyOf,
+    onSortingChange: (update: Updater<SortingState>) => place.change({ sort: writeSort(typeof update === "function" ? update(sorting) : update) }),
+  });
+  const shown = table.getRowModel().rows;
+  const [current, body] = useRows(shown.length, (i) => shown[i] && pathOf?.(shown[i].original));
+  return (
+    <div className="table-scroll" tabIndex={0} role="region" aria-label={name}>
+      <table className="report">
+        <thead>
+          {table.getHeaderGroups().map((group) => (
+            <tr key={group.id}>
+              {group.headers.map((header, i) => {
+                const column = columns[i] as Column<Row>;
+                const sorted = header.column.getIsSorted();
+                return (
+                  <th key={header.id} scope="col" className={column.format ? "num" : undefined} aria-sort={sorted === "asc" ? "ascending" : sorted === "desc" ? "descending" : undefined}>
+                    <button type="button" className="plain" title={column.means} onClick={header.column.getToggleSortingHandler()}>
+                      {flexRender(column.label, header.getContext())}
+                      {sorted && <Icon name={sorted === "asc" ? "up" : "down"} />}
+                    </button>
+                  </th>
+                );
+              })}
+            </tr>
+          ))}
+        </thead>
+        <tbody ref={body}>
+          {shown.map(({ id, original: row }, i) => (
+            <tr key={id} className={i === current ? "current" : undefined} aria-current={i === current || undefined}>
+              {columns.map((column, c) => (
+                <td key={column.key} className={classOf(column, row, c)} data-label={column.label}>
+                  <Value column={column} row={row} path={c === 0 ? pathOf?.(row) : null} place={place} />
+                  {before && column.compares && <Was column={column} row={before.get(id)} label={beforeLabel} />}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function classOf<Row>(column: Column<Row>, row: Row, index: number): string {
+  return [column.format ? "num" : "text", column.wide || index === 0 ? "wide" : "", column.tone?.(row) ?? ""].filter(Boolean).join(" ");
+}
+
+function Value<Row>({ column, row, path, place }: { column: Column<Row>; row: Row; path: string | null | undefined; place: PlaceState }) {
+  const value = column.value(row);
+  const content = column.cell ? column.cell(row) : column.format ? formatCell(value, column.format) : <bdi>{formatCell(value, undefined)}</bdi>;
+  if (path) return <Link className="open" href={path}>{content}</Link>;
+  const { filter } = column;
+  if (filter && typeof value === "string" && value !== "") {
+    const on = place.filters[filter] === value;
+    return (
+      <button type="button" className="plain filter-value" aria-pressed={on} title={on ? "Remove this filter" : `Only ${column.label.toLowerCase()} ${value}`} onClick={() => place.change({ [filter]: on ? "" : value })}>
+        {content}
+      </button>
+    );
+  }
+  return content;
+}
+
+function Was<Row>({ column, row, label }: { column: Column<Row>; row: Row | undefined; label: string }) {
+  return <span className="below" title={label}>{row ? `was ${formatCell(column.value(row), column.format)}` : "new"}</span>;
+}
+
+function compare(a: Cell | undefined, b: Cell | undefined): number {
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  return String(a ?? "").localeCompare(String(b ?? ""));
+}
+
+function readSort(text: string | null): SortingState {
+  if (!text) return [];
+  return [text.startsWith("-") ? { id: text.slice(1), desc: true } : { id: text, desc: false }];
+}
+
+function writeSort([sort]: SortingState): string {
+  return sort ? `${sort.desc ? "-" : ""}${sort.id}` : "";
+}

@@ -1,0 +1,36 @@
+import type { ReactNode } from "react";
+import type { FilterName } from "../model/filters.ts";
+import { formatCount, formatRatio, formatSeconds } from "../model/seconds.ts";
+
+export type Cell = string | number | null;
+
+/** A column of a report. */
+export interface Column<Row> {
+  key: string;
+  label: string;
+  /** What the number means, in a phrase. */
+  means?: string;
+  value: (row: Row) => Cell;
+  format?: "seconds" | "ratio" | "count" | "factor";
+  /** Drawn instead of the plain value. */
+  cell?: (row: Row) => ReactNode;
+  /** Marks a value that is bad news. */
+  tone?: (row: Row) => "bad" | "warn" | "";
+  /** The value narrows the page by this filter when it is clicked. */
+  filter?: FilterName;
+  /** Takes a whole line where the table is shown as cards. */
+  wide?: boolean;
+  /** Also shows what it was in the window held against. */
+  compares?: boolean;
+}
+
+export function formatCell(value: Cell, format: Column<never>["format"]): string {
+  if (value === null || value === "") return "–";
+  if (typeof value === "string") return value;
+  switch (format) {
+    case "seconds": return formatSeconds(value);
+    case "ratio": return formatRatio(value);
+    case "factor": return `${value >= 9.95 ? value.toFixed(0) : value.toFixed(value < 1 ? 2 : 1)} ×`;
+  }
+  return formatCount(value);
+}

@@ -1,0 +1,33 @@
+import type { ParameterOf, ReportName } from "../api/shapes.ts";
+import type { FilterName, Filters } from "./filters.ts";
+
+/** The filters that each report takes, in the order in which the page offers them. */
+export const reportFilters: { readonly [Name in ReportName]: readonly (FilterName & ParameterOf<Name>)[] } = {
+  margin: ["service", "route"],
+  orphans: ["service", "stage", "peer", "cause"],
+  findings: ["service", "route", "stage", "peer", "cause", "rule"],
+  stages: ["service", "route", "stage", "peer", "cause"],
+  cancellations: ["service", "route", "cause"],
+  local: ["service", "route"],
+  phases: ["service", "peer", "phase"],
+  retries: ["service", "stage", "peer"],
+  propagation: ["service", "peer"],
+  dependencies: ["service", "stage", "peer"],
+};
+
+/** The parameters of a report: the window and those filters that it knows, since an unknown one is an error. */
+export function reportParams(name: ReportName, filters: Filters): Filters {
+  const params: Filters = {};
+  for (const key of ["from", "to", ...reportFilters[name]]) {
+    const value = filters[key];
+    if (value) params[key] = value;
+  }
+  return params;
+}
+
+/** The command line that asks the same. */
+export function curlOf(origin: string, path: string, params: Filters, withToken: boolean): string {
+  const query = new URLSearchParams(params).toString();
+  const address = `${origin}/api/v1${path}${query ? `?${query}` : ""}`;
+  return `curl -s${withToken ? ' -H "Authorization: Bearer $LAXITY_TOKEN"' : ""} '${address}'`;
+}

@@ -1,0 +1,169 @@
+import { Link } from "wouter";
+import { useReport } from "../api/queries.ts";
+import type { Answer, MarginRow, StageRow } from "../api/shapes.ts";
+import { SpendBars } from "../charts/SpendBars.tsx";
+import { TimeChart } from "../charts/TimeChart.tsx";
+import type { Column } from "../components/columns.tsx";
+import { Counts } from "../components/Counts.tsx";
+import { Freshness } from "../components/Freshness.tsx";
+import { usePlace, type PlaceState } from "../components/place.ts";
+import { ReportTable } from "../components/ReportTable.tsx";
+import { ReportTools } from "../components/ReportTools.tsx";
+import { zone } from "../components/settings.ts";
+import { Empty, Failure, Loading, NothingHere, Stale } from "../components/States.tsx";
+import { forecast } from "../model/concerns.ts";
+import { searchPath, windowOf, withFilter } from "../model/filters.ts";
+import { growth, marginSeries, missedSeries, routeSentence, spendOf, type Spend } from "../model/route.ts";
+import { formatCount, formatRatio, formatSeconds } from "../model/seconds.ts";
+import { comparedWindow, comparisonShort, millis, windowLabel } from "../model/window.ts";
+
+/** One route: what it has left over time, what takes it, and what grew. */
+export function RoutePage() {
+  const place = usePlace();
+  const shown = zone.use();
+  const { service = "", route = "" } = place.filters;
+  const margin = useReport("margin", place.filters, place.window);
+  const compared = useReport("margin", place.filters, place.compared);
+  if (!service && !route) return <NoRoute />;
+  const row = margin.data?.rows.find((one) => one.service === service && one.route === route);
+  const before = place.compared && !compared.isPlaceholderData ? compared.data?.rows.find((one) => one.service === service && one.route === route) : undefined;
+  const to = (path: string, filters: Record<string, string> = {}) => `${path}?${withFilter(windowOf(place.query), { service, route, ...filters })}`;
+  return (
+    <>
+      <title>{`${service} ${route} · Laxity`}</title>
+      <div className="page-head">
+        <div>
+          <p className="kicker">Route of <bdi>{service}</bdi></p>
+          <h1><bdi>{route || "unnamed"}</bdi></h1>
+          {row && <p>{routeSentence(row)}{row.trend?.significant && ` It ${forecast(row)}.`}</p>}
+          <p className="facts small">
+            <span>{windowLabel(place.window, shown)}</span>
+            {place.compared && <span>against {comparisonShort[place.comparison]}</span>}
+            {margin.data && <Freshness watermark={margin.data.watermark} provisional={row?.provisional ?? false} />}
+          </p>
+        </div>
+        <div className="actions">
+          <Link className="button primary" href={to("/search")}>Traces</Link>
+          <Link className="button" href={to("/search", { class: "late_or_failed" })}>Late or failed</Link>
+          <Link className="button" href={to("/findings")}>Findings</Link>
+          <ReportTools name="margin" filters={{ ...place.filters, ...place.window }} />
+        </div>
+      </div>
+      {margin.data && <Stale error={margin.error} at={margin.dataUpdatedAt} retry={margin.refetch} />}
+      {margin.isPending && <Loading what="the route" rows={12} />}
+      {margin.isError && !margin.data && <Failure error={margin.error} retry={margin.refetch} />}
+      {margin.data && !row && <NothingHere place={place} names={[]} newest={null}>This route had no request in this time.</NothingHere>}
+      {margin.data && row && (
+        <div className={margin.isPlaceholderData ? "stack stale" : "stack"}>
+          <Figures row={row} before={before} />
+          <Margin row={row} answer={margin.data} before={before} beforeAnswer={compared.data} place={place} />
+          <Spending row={row} place={place} />
+        </div>
+      )}
+    </>
+  );
+}
+
+function NoRoute() {
+  return <Empty title="Which route?"><p>Choose one on the <Link href="/">overview</Link>, or press <kbd>/</kbd> and type a part of its name.</p></Empty>;
+}
+
+function Figures({ row, before }: { row: MarginRow; before: MarginRow | undefined }) {
+  const week = row.week_ago;
+  const was = (now: number | null, then: number | null | undefined, text: (value: number | null) => string) =>
+    then === undefined || then === null || now === null ? null : <span className="quiet"> was {text(then)}</span>;
+  const missed = before?.missed_ratio ?? week?.missed_ratio;
+  return (
+    <dl className="figures">
+      <div><dt>Requests{was(row.requests, before?.requests ?? week?.requests, (value) => formatCount(value ?? 0))}</dt><dd>{formatCount(row.requests)}</dd></div>
+      <div><dt>Missed{was(row.missed_ratio, missed, formatRatio)}</dt><dd className={(row.missed_ratio ?? 0) >= 0.01 ? "bad" : undefined}>{formatRatio(row.missed_ratio)}</dd></div>
+      <div><dt>Margin, p05{was(row.margin_p05_s, before?.margin_p05_s ?? week?.margin_p05_s, formatSeconds)}</dt><dd className={(row.margin_p05_s ?? 0) < 0 ? "bad" : undefined}>{formatSeconds(row.margin_p05_s)}</dd></div>
+      <div><dt>Margin, median{was(row.margin_p50_s, before?.margin_p50_s ?? week?.margin_p50_s, formatSeconds)}</dt><dd>{formatSeconds(row.margin_p50_s)}</dd></div>
+      <div><dt>Budget, median{was(row.budget_p50_s, before?.budget_p50_s, formatSeconds)}</dt><dd>{formatSeconds(row.budget_p50_s)}</dd></div>
+    </dl>
+  );
+}
+
+interface MarginProps {
+  row: MarginRow;
+  answer: Answer<MarginRow>;
+  before: MarginRow | undefined;
+  beforeAnswer: Answer<MarginRow> | undefined;
+  place: PlaceState;
+}
+
+function Margin({ row, answer, before, beforeAnswer, place }: MarginProps) {
+  const step = (answer.window.bucket_s ?? 60) * 1000;
+  const span = { from: Math.min(millis(answer.window.from), ...row.buckets.map((bucket) => millis(bucket.at))), to: millis(answer.window.to) };
+  const offset = before && beforeAnswer ? millis(answer.window.from) - millis(beforeAnswer.window.from) : 0;
+  const zoom = ({ from, to }: { from: number; to: number }) => place.change({ from: new Date(from).toISOString(), to: new Date(to).toISOString() });
+  const label = comparisonShort[place.comparison];
+  return (
+    <div className="stack">
+      <section className="panel block" aria-label="Margin over time">
+        <h2>Margin over time</h2>
+        {row.margin_p50_s === null
+          ? <p className="quiet">No request with a budget was answered, so there is no margin to draw.</p>
+          : <TimeChart label={`Margin of ${row.service} ${row.route}: the slow requests have ${formatSeconds(row.margin_p05_s)} left`} span={span} step={step} height={280} signed series={marginSeries(row, before, offset, label)} format={(value) => formatSeconds(value)} zoom={zoom} limit={row.budget_p50_s === null ? undefined : { value: row.budget_p50_s, label: "Budget, median" }} />}
+      </section>
+      <section className="panel block" aria-label="Missed requests">
+        <h2>Missed requests, share of those with a budget</h2>
+        <TimeChart label={`Missed requests: ${formatRatio(row.missed_ratio)} in all`} span={span} step={step} height={130} series={missedSeries(row, before, offset, label)} format={(value) => formatRatio(value)} zoom={zoom} />
+      </section>
+    </div>
+  );
+}
+
+const stageColumns: Column<StageRow>[] = [
+  { key: "stage", label: "Stage", value: (row) => row.stage || row.peer, cell: (row) => <><bdi>{row.stage || row.peer || "unnamed"}</bdi>{row.peer && row.peer !== row.stage && <span className="below">calls <bdi>{row.peer}</bdi></span>}</> },
+  { key: "calls", label: "Calls", value: (row) => row.calls, format: "count", compares: true },
+  { key: "spend_p50_s", label: "Spend, median", value: (row) => row.spend_p50_s, format: "seconds", compares: true },
+  { key: "spend_p95_s", label: "p95", value: (row) => row.spend_p95_s, format: "seconds", compares: true },
+  { key: "degraded_ratio", label: "Did not run as meant", value: (row) => row.degraded_ratio, format: "ratio", tone: (row) => (row.degraded > 0 ? "warn" : ""), compares: true },
+  { key: "decisions", label: "Decisions", value: (row) => row.degraded, cell: (row) => <Counts counts={row.decisions} leave="run" />, wide: true },
+  { key: "phases", label: "Timed out in", value: (row) => Object.values(row.phases).reduce((a, b) => a + b, 0), cell: (row) => <Counts counts={row.phases} />, wide: true },
+];
+
+const stageKey = (row: StageRow) => `${row.stage} ${row.peer}`;
+
+function Spending({ row, place }: { row: MarginRow; place: PlaceState }) {
+  const filters = { service: row.service, route: row.route };
+  const held = place.compared ?? comparedWindow(place.window, "week");
+  const heldLabel = place.compared ? comparisonShort[place.comparison] : "a week earlier";
+  const stages = useReport("stages", filters, place.window);
+  const earlier = useReport("stages", filters, held);
+  const margins = useReport("margin", filters, held);
+  if (stages.isPending) return <Loading what="the stages" rows={6} />;
+  if (!stages.data) return <Failure error={stages.error} retry={stages.refetch} />;
+  const now = spendOf(row, stages.data.rows);
+  const previous = margins.data?.rows.find((one) => one.service === row.service && one.route === row.route);
+  const then = previous && earlier.data ? spendOf(previous, earlier.data.rows) : null;
+  return (
+    <>
+      <section className="panel block" aria-label="Spend per stage">
+        <h2>Mean spend of a request by stage, against the budget</h2>
+        <SpendBars rows={[{ label: "now", spend: now }, ...(then ? [{ label: heldLabel, spend: then }] : [])]} />
+        {margins.isPending || earlier.isPending ? <p className="quiet small pending">Looking at {heldLabel} …</p> : <Grew now={now} then={then} label={heldLabel} />}
+      </section>
+      {stages.data.rows.length > 0 && (
+        <section className="panel" aria-label="Stages, table">
+          <ReportTable
+            name="Stages, table" rows={stages.data.rows} columns={stageColumns} keyOf={stageKey} place={place} pathOf={(one) => searchPath({ ...filters, stage: one.stage }, windowOf(place.query))}
+            before={place.compared && earlier.data ? new Map(earlier.data.rows.map((one) => [stageKey(one), one])) : undefined} beforeLabel={heldLabel}
+          />
+        </section>
+      )}
+    </>
+  );
+}
+
+function Grew({ now, then, label }: { now: Spend; then: Spend | null; label: string }) {
+  if (!then) return <p className="quiet small">There is nothing to hold it against: no request {label}.</p>;
+  const grown = growth(now, then);
+  if (grown.length === 0) return <p className="quiet">Nothing takes noticeably more time than {label}.</p>;
+  return (
+    <p>
+      What grew since {label}: {grown.slice(0, 4).map((one, i) => <span key={one.key}>{i > 0 && ", "}<b><bdi>{one.label}</bdi></b> by {formatSeconds(one.by)}</span>)}.
+    </p>
+  );
+}
