@@ -61,7 +61,7 @@ race: engine-lib ## the race detector over sdk, verdict and processor (needs a C
 e2e: engine-lib build web-e2e ## the page in a real browser against the real binary
 
 # Collector components whose metadata.yaml generates their telemetry and its documentation.
-METADATA := processor/deadlineprocessor
+METADATA := processor/deadlineprocessor processor/deadlineconnector
 
 .PHONY: generate
 generate: ## regenerate what is derived: docs of names, TypeScript constants, API types

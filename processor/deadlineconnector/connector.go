@@ -15,6 +15,7 @@ import (
 
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/internal/verdict"
+	"github.com/laxity-dev/laxity/processor/deadlineconnector/internal/metadata"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 )
 
@@ -29,7 +30,7 @@ type meter struct {
 	ids       identifier
 	clock     clock
 	batches   sync.Pool
-	own       counters
+	own       *metadata.TelemetryBuilder
 
 	mu     sync.Mutex
 	series *table
@@ -43,7 +44,7 @@ type meter struct {
 }
 
 func newMeter(set connector.Settings, config *Config, next consumer.Metrics) (*meter, error) {
-	own, err := newCounters(set.MeterProvider)
+	own, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
 	if err != nil {
 		return nil, err
 	}
@@ -108,6 +109,7 @@ func (m *meter) Shutdown(ctx context.Context) error {
 	<-m.stopped
 	m.stop = nil
 	m.export(ctx)
+	m.own.Shutdown()
 	return nil
 }
 
@@ -158,7 +160,7 @@ func (m *meter) read(in pcommon.Resource, b *batch) (r resource) {
 // count adds what a batch says to the series.
 func (m *meter) count(ctx context.Context, b *batch) {
 	var counted, twice int64
-	defer func() { m.own.spans(ctx, counted, twice, b) }()
+	defer func() { m.tell(ctx, counted, twice, b) }()
 	if len(b.notes) == 0 {
 		return
 	}

@@ -18,12 +18,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
-	"go.uber.org/goleak"
 
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const second = 1_000_000_000
 

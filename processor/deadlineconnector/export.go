@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.uber.org/zap"
 
+	"github.com/laxity-dev/laxity/processor/deadlineconnector/internal/metadata"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 )
 
@@ -53,10 +54,10 @@ func (m *meter) export(ctx context.Context) {
 	m.series.expired, m.series.spilled = 0, 0
 	m.mu.Unlock()
 	e.send(ctx)
-	m.own.series.Record(ctx, int64(series))
-	m.own.expired.Add(ctx, expired)
-	m.own.overflow.Add(ctx, spilled)
-	m.own.evicted.Add(ctx, evicted)
+	m.own.ConnectorDeadlineSeries.Record(ctx, int64(series))
+	m.own.ConnectorDeadlineExpiredSeries.Add(ctx, expired)
+	m.own.ConnectorDeadlineOverflow.Add(ctx, spilled)
+	m.own.ConnectorDeadlineEvictedSkeletons.Add(ctx, evicted)
 }
 
 // exporter builds one request after the other.
@@ -87,7 +88,7 @@ func (e *exporter) metric(id metricID) pmetric.Metric {
 		rm := e.metrics.ResourceMetrics().AppendEmpty()
 		e.m.resource.CopyTo(rm.Resource())
 		sm := rm.ScopeMetrics().AppendEmpty()
-		sm.Scope().SetName(scopeName)
+		sm.Scope().SetName(metadata.ScopeName)
 		e.slice = sm.Metrics()
 	}
 	if e.begun[id] {

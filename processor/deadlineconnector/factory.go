@@ -1,5 +1,3 @@
-// Package deadlineconnector measures how requests spend their time budgets: it turns spans with deadline.* attributes into the
-// deadline.* metrics, with bounded cardinality, the latest miss as exemplar, and an early lower bound of orphan work.
 package deadlineconnector
 
 import (
@@ -9,14 +7,16 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/connector"
 	"go.opentelemetry.io/collector/consumer"
+
+	"github.com/laxity-dev/laxity/processor/deadlineconnector/internal/metadata"
 )
 
 // NewFactory returns the factory of the connector.
 func NewFactory() connector.Factory {
 	return connector.NewFactory(
-		component.MustNewType("deadline_metrics"),
+		metadata.Type,
 		func() component.Config { return defaultConfig() },
-		connector.WithTracesToMetrics(newTracesToMetrics, component.StabilityLevelBeta),
+		connector.WithTracesToMetrics(newTracesToMetrics, metadata.TracesToMetricsStability),
 	)
 }
 
