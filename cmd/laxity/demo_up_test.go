@@ -58,6 +58,7 @@ func TestDemoThroughUp(t *testing.T) {
 	expect(t, s.clickhouse, "SELECT countIf(ResourceAttributes['"+demo.SampleAttribute+"'] = 'true') FROM otel_traces", strconv.Itoa(live))
 
 	checkStatements(t, page, log)
+	checkMetrics(t, s)
 
 	past := demo.Settings{OTLP: s.grpc, Backfill: 3, NoLoad: true, Load: demo.Load{Seed: 1, Concurrency: 1}}
 	history := play(t, past)

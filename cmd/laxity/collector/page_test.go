@@ -176,3 +176,22 @@ func TestThePageIsServedUntilShutdown(t *testing.T) {
 		t.Error("no expiration was taken")
 	}
 }
+
+// The names of the contract, each measured by somebody.
+func TestEveryMetricOfTheContractIsMeasured(t *testing.T) {
+	measured := map[string]bool{}
+	for _, m := range budgetattr.Metrics() {
+		measured[m.Name] = m.Connector || m.SDK || m.Worker
+	}
+	for _, name := range []string{
+		"deadline.margin", "deadline.overrun", "deadline.used.ratio", "deadline.requests", "deadline.late", "deadline.exhausted",
+		"deadline.remaining.admission", "deadline.orphan.early", "deadline.orphan.time", "deadline.orphan.spans", "deadline.still_running",
+		"deadline.post_cancel.time", "deadline.stage.decisions", "deadline.cancellations", "deadline.timeouts", "deadline.retries.skipped",
+		"deadline.attempts", "deadline.refused", "deadline.local.before_first_call", "deadline.effects.uncertain", "deadline.late_results",
+		"deadline.post_cancel.cost", "deadline.cost_after_deadline", "deadline.expired_in_queue", "deadline.cancellations.confirmed", "deadline.regrants",
+	} {
+		if !measured[name] {
+			t.Errorf("nobody measures %s", name)
+		}
+	}
+}
