@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -23,17 +24,21 @@ type rowsAnswer[Row any] struct {
 // reportRoutes adds the reports whose rows come from storage as they are.
 func (s *Server) reportRoutes(group *gin.RouterGroup) {
 	db := s.config.Store
+	entry := slices.Clip(entryFilters)
 	group.GET("/orphans", serveReport(s, s.judgedUntil, db.Orphans, "service", "stage", "peer", "cause"))
 	group.GET("/findings", serveReport(s, s.judgedUntil, db.Findings, "service", "route", "stage", "peer", "cause", "rule"))
-	group.GET("/stages", serveReport(s, s.readUntil, db.Stages, "service", "route", "stage", "peer", "cause"))
-	group.GET("/cancellations", serveReport(s, s.readUntil, db.Cancellations, "service", "route", "cause"))
-	group.GET("/local", serveReport(s, s.readUntil, db.Local, "service", "route"))
-	group.GET("/phases", serveReport(s, s.readUntil, db.Phases, "service", "peer", "phase"))
-	group.GET("/retries", serveReport(s, s.readUntil, db.Retries, "service", "stage", "peer"))
-	group.GET("/propagation", serveReport(s, s.readUntil, db.Propagation, "service", "peer"))
+	group.GET("/stages", serveReport(s, s.readUntil, s.stages, append(entry, "service", "route", "stage", "peer", "cause")...))
+	group.GET("/cancellations", serveReport(s, s.readUntil, db.Cancellations, append(entry, "service", "route", "cause")...))
+	group.GET("/local", serveReport(s, s.readUntil, db.Local, append(entry, "service", "route")...))
+	group.GET("/phases", serveReport(s, s.readUntil, db.Phases, "service", "peer", "phase", "environment", "version"))
+	group.GET("/retries", serveReport(s, s.readUntil, db.Retries, "service", "stage", "peer", "environment", "version"))
+	group.GET("/propagation", serveReport(s, s.readUntil, db.Propagation, "service", "peer", "environment"))
+	group.GET("/dependencies", serveReport(s, s.readUntil, db.Dependencies, "service", "stage", "peer", "environment", "version"))
 	group.GET("/conformance", serveReport(s, s.readUntil, db.Conformance, "service"))
 	group.GET("/limits", serveReport(s, s.learnedUntil, db.Limits, "service", "peer"))
-	group.GET("/dependencies", serveReport(s, s.readUntil, db.Dependencies, "service", "stage", "peer"))
+	group.GET("/reserves", serveReport(s, s.readUntil, db.Reserves, "service", "route", "stage", "peer", "environment", "version"))
+	group.GET("/map", s.incidentMap)
+	group.GET("/attribution", s.attribution)
 }
 
 // readUntil is the watermark of reports that read hops.
@@ -73,6 +78,11 @@ func (s *Server) judgedUntil(ctx context.Context) (*instant, error) {
 	return until, nil
 }
 
+// provisional reports whether a window reaches beyond a watermark.
+func provisional(w storage.Window, until *instant) bool {
+	return until == nil || w.To.After(time.Time(*until))
+}
+
 // serveReport answers one report; filters are the parameters it knows beside window, limit and cursor.
 func serveReport[Row any](s *Server, watermark func(context.Context) (*instant, error),
 	ask func(context.Context, storage.ReportQuestion) ([]Row, error), filters ...string) gin.HandlerFunc {
@@ -84,7 +94,7 @@ func serveReport[Row any](s *Server, watermark func(context.Context) (*instant, 
 			Window: storage.Window{From: at.begin(), To: at.end()}, Limit: limit + 1, Skip: at.Offset,
 			Service: p.text("service", 300), Route: p.text("route", 1000), Stage: p.text("stage", 300), Peer: p.text("peer", 300),
 			Cause: string(oneOf(p, "cause", causes...)), Phase: string(oneOf(p, "phase", phases...)),
-			Rule: string(oneOf(p, "rule", rules()...)),
+			Rule: string(oneOf(p, "rule", rules()...)), EntryFilter: p.entryFilter(),
 		}
 		if p.problem != nil {
 			p.problem.write(c)
@@ -104,7 +114,7 @@ func serveReport[Row any](s *Server, watermark func(context.Context) (*instant, 
 		}
 		rows, next := cut(rows, limit, at)
 		c.JSON(http.StatusOK, rowsAnswer[Row]{
-			Window: shapeWindow(at, 0), Watermark: until, Provisional: until == nil || q.To.After(time.Time(*until)),
+			Window: shapeWindow(at, 0), Watermark: until, Provisional: provisional(q.Window, until),
 			Rows: rows, Next: next,
 		})
 	}

@@ -92,6 +92,16 @@ func (p *params) seconds(name string) *time.Duration {
 	return &d
 }
 
+// entryFilters are the parameters that entryFilter reads.
+var entryFilters = []string{"environment", "version", "outcome", "late", "margin_lt", "margin_gt"}
+
+func (p *params) entryFilter() storage.EntryFilter {
+	return storage.EntryFilter{
+		Environment: p.text("environment", 300), Version: p.text("version", 300), Outcome: string(oneOf(p, "outcome", outcomes...)),
+		Late: p.boolean("late"), MarginLess: p.seconds("margin_lt"), MarginMore: p.seconds("margin_gt"),
+	}
+}
+
 func (p *params) boolean(name string) *bool {
 	switch value := p.values.Get(name); value {
 	case "":

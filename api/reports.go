@@ -3,6 +3,7 @@ package api
 import (
 	"math"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -58,10 +59,17 @@ type marginAnswer struct {
 	report[marginRow]
 	// Approximate: percentiles come from buckets of the rollups.
 	Approximate bool `json:"approximate"`
+	// Markers lie in the window, oldest first.
+	Markers []storage.Marker `json:"markers"`
 }
 
+// maxMarkers bounds the markers beside a trend.
+const maxMarkers = 200
+
 type marginsAnswer struct {
-	Requests   uint64        `json:"requests"`
+	Requests uint64 `json:"requests"`
+	// Seen counts requests themselves, not those that sampled ones stand for.
+	Seen       uint64        `json:"seen"`
 	WithBudget uint64        `json:"with_budget"`
 	Answered   uint64        `json:"answered"`
 	Late       uint64        `json:"late"`
@@ -102,11 +110,12 @@ const week = 7 * 24 * time.Hour
 
 // margin answers with how much of its budget each route had left.
 func (s *Server) margin(c *gin.Context) {
-	p := readParams(c.Request.URL.RawQuery, "from", "to", "service", "route", "limit", "cursor")
+	p := readParams(c.Request.URL.RawQuery, append([]string{"from", "to", "service", "route", "limit", "cursor"}, entryFilters...)...)
 	at, limit := p.window(s.config.Now()), p.limit()
 	q := storage.MarginQuestion{
-		Window:  storage.Window{From: at.begin(), To: at.end()},
-		Service: p.text("service", 300), Route: p.text("route", 1000), Limit: limit + 1, Skip: at.Offset,
+		EntryFilter: p.entryFilter(),
+		Window:      storage.Window{From: at.begin(), To: at.end()},
+		Service:     p.text("service", 300), Route: p.text("route", 1000), Limit: limit + 1, Skip: at.Offset,
 	}
 	if p.problem != nil {
 		p.problem.write(c)
@@ -130,6 +139,12 @@ func (s *Server) margin(c *gin.Context) {
 		report:      report[marginRow]{Window: shapeWindow(at, width), Watermark: s.watermark(), Rows: []marginRow{}, Next: next},
 		Approximate: q.Approximate(),
 	}
+	answer.Markers, err = s.config.Store.Markers(ctx, storage.MarkerQuestion{Window: q.Window, Service: q.Service, Environment: q.Environment, Limit: maxMarkers})
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	slices.Reverse(answer.Markers)
 	if len(routes) == 0 {
 		c.JSON(http.StatusOK, answer)
 		return
@@ -173,7 +188,7 @@ func (s *Server) margin(c *gin.Context) {
 			}
 		}
 	}
-	if err := s.addTrends(ctx, q.Window, answer.Rows); err != nil {
+	if err := s.addTrends(ctx, q.Window, answer.Rows, q.Keys); err != nil {
 		s.fail(c, err)
 		return
 	}
@@ -182,7 +197,7 @@ func (s *Server) margin(c *gin.Context) {
 
 func shapeMargins(m storage.Margins) marginsAnswer {
 	return marginsAnswer{
-		Requests: m.Requests, WithBudget: m.WithBudget, Answered: m.Answered, Late: m.Late, Exhausted: m.Exhausted,
+		Requests: m.Requests, Seen: m.Seen, WithBudget: m.WithBudget, Answered: m.Answered, Late: m.Late, Exhausted: m.Exhausted,
 		P05: secondsOf(m.P05), P50: secondsOf(m.P50), P95: secondsOf(m.P95), UsedP50: rounded(m.UsedP50),
 	}
 }

@@ -36,20 +36,22 @@ type searchAnswer struct {
 }
 
 type traceRow struct {
-	TraceID        string             `json:"trace_id"`
-	EntrySpanID    string             `json:"entry_span_id"`
-	StartedAt      instant            `json:"started_at"`
-	Service        string             `json:"service"`
-	Route          string             `json:"route"`
-	Duration       span.Seconds       `json:"duration_s"`
-	Budget         *span.Seconds      `json:"budget_s"`
-	Margin         *span.Seconds      `json:"margin_s"`
-	Outcome        budgetattr.Outcome `json:"outcome"`
-	Class          verdict.Class      `json:"class"`
-	Late           bool               `json:"late"`
-	Complete       bool               `json:"complete"`
-	FirstViolation verdict.Rule       `json:"first_violation"`
-	Rules          []verdict.Rule     `json:"rules"`
+	TraceID     string             `json:"trace_id"`
+	EntrySpanID string             `json:"entry_span_id"`
+	StartedAt   instant            `json:"started_at"`
+	Service     string             `json:"service"`
+	Route       string             `json:"route"`
+	Duration    span.Seconds       `json:"duration_s"`
+	Budget      *span.Seconds      `json:"budget_s"`
+	Margin      *span.Seconds      `json:"margin_s"`
+	Outcome     budgetattr.Outcome `json:"outcome"`
+	Class       verdict.Class      `json:"class"`
+	Late        bool               `json:"late"`
+	Complete    bool               `json:"complete"`
+	// Sample: sample services made it.
+	Sample         bool           `json:"sample"`
+	FirstViolation verdict.Rule   `json:"first_violation"`
+	Rules          []verdict.Rule `json:"rules"`
 }
 
 // search is one search while it runs: pages of entry spans from storage, their traces judged, rows kept that fit.
@@ -67,10 +69,13 @@ type search struct {
 	ended    bool
 }
 
+// searchFilters are the parameters by which traces are narrowed.
+var searchFilters = []string{"from", "to", "service", "route", "environment", "version", "stage", "peer", "rule", "outcome", "class", "cause",
+	"phase", "late", "margin_lt", "margin_gt"}
+
 // searchTraces answers with one row per trace, newest first.
 func (s *Server) searchTraces(c *gin.Context) {
-	p := readParams(c.Request.URL.RawQuery, "from", "to", "service", "route", "stage", "peer", "rule", "outcome", "class", "cause",
-		"phase", "late", "margin_lt", "margin_gt", "limit", "cursor")
+	p := readParams(c.Request.URL.RawQuery, append(searchFilters, "limit", "cursor")...)
 	at := p.window(s.config.Now())
 	run := s.readSearch(p, at)
 	if p.problem != nil {
@@ -106,10 +111,7 @@ func (s *Server) readSearch(p *params, at page) *search {
 		question: storage.SearchQuestion{
 			Window:  storage.Window{From: at.begin(), To: at.end()},
 			Service: p.text("service", 300), Route: p.text("route", 1000), Stage: p.text("stage", 300), Peer: p.text("peer", 300),
-			Outcome: string(oneOf(p, "outcome", outcomes...)),
-			Cause:   string(oneOf(p, "cause", causes...)),
-			Phase:   string(oneOf(p, "phase", phases...)),
-			Late:    p.boolean("late"), MarginLess: p.seconds("margin_lt"), MarginMore: p.seconds("margin_gt"),
+			EntryFilter: p.entryFilter(), Cause: string(oneOf(p, "cause", causes...)), Phase: string(oneOf(p, "phase", phases...)),
 			Before: at.entry(p), Limit: entryBatch,
 		},
 	}
@@ -203,7 +205,9 @@ func (r *search) judge(ctx context.Context, entries []storage.Entry) error {
 		if entry == nil {
 			continue // its raw spans are not all there
 		}
-		r.seen[id][entry.ID] = shapeRow(verdict.Judge(trace.Spans, verdict.Options{Entry: entry.ID}))
+		row := shapeRow(verdict.Judge(trace.Spans, verdict.Options{Entry: entry.ID}))
+		row.Sample = slices.ContainsFunc(trace.Spans, func(s span.Span) bool { return s.Sample() })
+		r.seen[id][entry.ID] = row
 	}
 	return nil
 }
@@ -235,12 +239,14 @@ func (r *search) topmost(spans []span.Span) *span.Span {
 // about one that fits, or a retried call that failed at first could not be found.
 func (r *search) about(s *span.Span, judged verdict.SpanVerdict) bool {
 	q := r.question
-	if q.Service == "" && q.Route == "" {
+	if q.Service == "" && q.Route == "" && q.Environment == "" && q.Version == "" {
 		return true
 	}
 	switch {
 	case q.Service != "" && s.Service != q.Service,
 		q.Route != "" && verdict.RouteOf(s) != q.Route,
+		q.Environment != "" && hop.EnvironmentOf(s) != q.Environment,
+		q.Version != "" && s.Resource.String("service.version") != q.Version,
 		q.Outcome != "" && string(judged.Outcome) != q.Outcome,
 		q.Late != nil && judged.Late != *q.Late,
 		q.Exhausted != nil && judged.Exhausted != *q.Exhausted,

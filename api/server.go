@@ -82,6 +82,12 @@ func New(config Config) (*Server, error) {
 	v1.GET("/reports/margin", s.margin)
 	s.reportRoutes(v1.Group("/reports"))
 	v1.GET("/services", s.services)
+	v1.GET("/facets", s.facets)
+	v1.GET("/markers", s.markers)
+	v1.POST("/markers", s.addMarker)
+	v1.DELETE("/markers/:id", s.removeMarker)
+	v1.POST("/markers/:id/restore", s.restoreMarker)
+	v1.GET("/policies/advice", s.advice)
 
 	engine.NoRoute(s.page)
 	engine.NoMethod(func(c *gin.Context) {

@@ -34,12 +34,6 @@ type interval struct {
 	To   *instant `json:"to"`
 }
 
-type grownStage struct {
-	Stage  string       `json:"stage"`
-	PerDay span.Seconds `json:"s_per_day"`
-	Share  float64      `json:"share"`
-}
-
 // routeTrend is one route while its trends are fitted.
 type routeTrend struct {
 	service, route string
@@ -82,9 +76,9 @@ func fitTrends(days []storage.MarginDay) []routeTrend {
 
 // addTrends adds to each row the trend of its route up to the end of the window. Every route is fitted, also those that are not
 // among the rows, because the correction counts how many were looked at.
-func (s *Server) addTrends(ctx context.Context, w storage.Window, rows []marginRow) error {
-	length := min(max(w.To.Sub(w.From), trendDays), maxTrendDays)
-	days, err := s.config.Store.MarginDays(ctx, storage.Window{From: w.To.Add(-length).Truncate(24 * time.Hour), To: w.To}, "", "")
+func (s *Server) addTrends(ctx context.Context, w storage.Window, rows []marginRow, keys []uint64) error {
+	reach := trendWindow(w)
+	days, err := s.config.Store.MarginDays(ctx, reach, "", "")
 	if err != nil {
 		return err
 	}
@@ -97,7 +91,13 @@ func (s *Server) addTrends(ctx context.Context, w storage.Window, rows []marginR
 	for i := range rows {
 		rows[i].Trend = found[[2]string{rows[i].Service, rows[i].Route}]
 	}
-	return nil
+	return s.addGrown(ctx, reach, rows, keys)
+}
+
+// trendWindow is what a trend up to the end of a window looks at.
+func trendWindow(w storage.Window) storage.Window {
+	length := min(max(w.To.Sub(w.From), trendDays), maxTrendDays)
+	return storage.Window{From: w.To.Add(-length).Truncate(24 * time.Hour), To: w.To}
 }
 
 func shapeTrend(r routeTrend) *marginTrend {

@@ -285,8 +285,10 @@ func TestRetention(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `hops	toDateTime(ingested_at) + toIntervalSecond(864000)
+	want := `accounts	toDateTime(ingested_at) + toIntervalSecond(7776000)
+hops	toDateTime(ingested_at) + toIntervalSecond(864000)
 limits	toDateTime(ingested_at) + toIntervalSecond(7776000)
+markers	toDateTime(ingested_at) + toIntervalSecond(69120000)
 offsets	toDateTime(ingested_at) + toIntervalSecond(7776000)
 otel_traces	IngestedAt + toIntervalSecond(172800)
 otel_traces_trace_id_ts	IngestedAt + toIntervalSecond(172800)

@@ -14,7 +14,7 @@ import (
 type Retention struct {
 	Raw        time.Duration // otel_traces
 	Hops       time.Duration
-	Verdicts   time.Duration // and what was learned for them: limits, offsets
+	Verdicts   time.Duration // and accounts, and what was learned for them: limits, offsets
 	Minutes    time.Duration // rollup_1m
 	Hours      time.Duration // rollup_1h
 	Days       time.Duration // rollup_1d
@@ -50,9 +50,11 @@ func (r Retention) tables() []ttl {
 		{"verdicts", "toDateTime(ingested_at)", cmp.Or(r.Verdicts, DefaultVerdicts)},
 		{"limits", "toDateTime(ingested_at)", cmp.Or(r.Verdicts, DefaultVerdicts)},
 		{"offsets", "toDateTime(ingested_at)", cmp.Or(r.Verdicts, DefaultVerdicts)},
+		{"accounts", "toDateTime(ingested_at)", cmp.Or(r.Verdicts, DefaultVerdicts)},
 		{"rollup_1m", "toDateTime(ingested_at)", cmp.Or(r.Minutes, DefaultMinutes)},
 		{"rollup_1h", "toDateTime(ingested_at)", cmp.Or(r.Hours, DefaultHours)},
 		{"rollup_1d", "toDateTime(ingested_at)", cmp.Or(r.Days, DefaultDays)},
+		{"markers", "toDateTime(ingested_at)", cmp.Or(r.Days, DefaultDays)},
 		{"quarantine", "toDateTime(ingested_at)", cmp.Or(r.Quarantine, DefaultQuarantine)},
 	}
 }

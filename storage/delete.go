@@ -62,5 +62,12 @@ func (db *DB) DeleteTrace(ctx context.Context, id span.TraceID) error {
 	if err != nil {
 		return err
 	}
-	return db.WriteVerdicts(ctx, nil, kept)
+	if err := db.WriteVerdicts(ctx, nil, kept); err != nil {
+		return err
+	}
+	drawn, err := db.AccountKeys(ctx, []span.TraceID{id}, AnyTime)
+	if err != nil {
+		return err
+	}
+	return db.WriteAccounts(ctx, nil, drawn)
 }

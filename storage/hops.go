@@ -49,7 +49,7 @@ func newHopReader() *hopReader {
 	r.destinations = []any{
 		&r.trace, &r.id, &r.parent, &w.Service, &w.Name, &r.kind, &r.status, &w.StatusMessage, &w.Start, &w.Duration, &w.Route,
 		&w.Peer, &w.Instance, &w.Host, &w.PID, &w.ServiceVersion, &w.Environment, &w.ErrorType,
-		&r.open[0], &r.open[1], &r.open[2], &r.open[3], &r.linkTraces, &r.linkSpans,
+		&r.open[0], &r.open[1], &r.open[2], &r.open[3], &r.linkTraces, &r.linkSpans, &w.Weight,
 	}
 	for i, f := range hop.Facts {
 		switch f.Type {

@@ -22,8 +22,9 @@ func (w Window) Shift(by time.Duration) Window { return Window{From: w.From.Add(
 type MarginQuestion struct {
 	Window
 	Service, Route string
-	Keys           []uint64
-	Limit, Skip    int
+	EntryFilter
+	Keys        []uint64
+	Limit, Skip int
 
 	// cover and whole, if not nil, say that and where rollups answer: per bucket, and for the window as one.
 	cover, whole *cover
@@ -42,6 +43,9 @@ const exactHops = 1_000_000
 // are few and all there, else from rollups and, where something arrived after their watermark, hops.
 func (db *DB) PlanMargins(ctx context.Context, q MarginQuestion, width time.Duration) (MarginQuestion, error) {
 	q.cover, q.whole = nil, nil
+	if q.EntryFilter != (EntryFilter{}) {
+		return q, nil // rollups do not know these
+	}
 	state, ok, err := db.rollupState(ctx, q.Window)
 	if err != nil || !ok {
 		return q, err
@@ -82,7 +86,7 @@ func (db *DB) rolledMargins(ctx context.Context, q MarginQuestion, from *cover, 
 		var found marginColumns
 		var budget int64
 		var budgets uint64
-		if err := rows.Scan(&r.Service, &r.Route, &r.Key, &r.at, &r.Requests, &r.WithBudget, &r.Answered, &r.Late, &r.Exhausted,
+		if err := rows.Scan(&r.Service, &r.Route, &r.Key, &r.at, &r.Requests, &r.Seen, &r.WithBudget, &r.Answered, &r.Late, &r.Exhausted,
 			&found.count, &found.margins, &found.used, &found.usable, &budget, &budgets); err != nil {
 			return err
 		}
@@ -96,10 +100,11 @@ func (db *DB) rolledMargins(ctx context.Context, q MarginQuestion, from *cover, 
 	return answer, question("margins from rollups", err)
 }
 
-// Margins are the requests of one route in a window or bucket. Percentiles cover answered requests with a budget only and
+// Margins are the requests of one route in a window or bucket; sampled ones count as many as they stand for, Seen counts them
+// themselves. Percentiles cover answered requests with a budget only and
 // are nil without any.
 type Margins struct {
-	Requests, WithBudget, Answered, Late, Exhausted uint64
+	Requests, Seen, WithBudget, Answered, Late, Exhausted uint64
 
 	P05, P50, P95 *time.Duration
 	// UsedP50 is the median of spent ÷ received.
@@ -144,7 +149,7 @@ func (db *DB) Margins(ctx context.Context, q MarginQuestion) ([]RouteMargins, er
 		var found marginColumns
 		var budget int64
 		var budgets uint64
-		if err := rows.Scan(&r.Service, &r.Route, &r.Key, &r.Requests, &r.WithBudget, &r.Answered, &r.Late, &r.Exhausted,
+		if err := rows.Scan(&r.Service, &r.Route, &r.Key, &r.Requests, &r.Seen, &r.WithBudget, &r.Answered, &r.Late, &r.Exhausted,
 			&found.count, &found.margins, &found.used, &found.usable, &budget, &budgets); err != nil {
 			return err
 		}
@@ -187,7 +192,7 @@ func (db *DB) MarginBuckets(ctx context.Context, q MarginQuestion, width time.Du
 		var b MarginBucket
 		var found marginColumns
 		var at int64
-		if err := rows.Scan(&b.Key, &at, &b.Requests, &b.WithBudget, &b.Answered, &b.Late, &b.Exhausted,
+		if err := rows.Scan(&b.Key, &at, &b.Requests, &b.Seen, &b.WithBudget, &b.Answered, &b.Late, &b.Exhausted,
 			&found.count, &found.margins, &found.used, &found.usable); err != nil {
 			return err
 		}
@@ -201,6 +206,7 @@ func (db *DB) MarginBuckets(ctx context.Context, q MarginQuestion, width time.Du
 
 func (q MarginQuestion) parameters() map[string]any {
 	parameters := q.Window.parameters()
+	q.EntryFilter.add(parameters)
 	parameters["service"], parameters["route"] = q.Service, q.Route
 	parameters["keys"] = q.Keys
 	if q.Keys == nil {

@@ -173,13 +173,13 @@ func searchQuestions(t *testing.T, store *storagetest.Store) {
 	yes, no, less, more := true, false, time.Duration(0), -time.Second
 	for name, q := range map[string]storage.SearchQuestion{
 		"all":               {},
-		"late":              {Late: &yes},
-		"not_late":          {Late: &no},
+		"late":              {EntryFilter: storage.EntryFilter{Late: &yes}},
+		"not_late":          {EntryFilter: storage.EntryFilter{Late: &no}},
 		"exhausted":         {Exhausted: &yes},
 		"service":           {Service: "shop"},
 		"route":             {Route: "/it's \"quoted\"\t\\ 漢字 {x:String}"},
-		"outcome":           {Outcome: "degraded"},
-		"margin":            {MarginLess: &less, MarginMore: &more},
+		"outcome":           {EntryFilter: storage.EntryFilter{Outcome: "degraded"}},
+		"margin":            {EntryFilter: storage.EntryFilter{MarginLess: &less, MarginMore: &more}},
 		"stage":             {Stage: "generate"},
 		"stage_by_name":     {Stage: "POST /orders"},
 		"peer":              {Peer: "model"},
@@ -351,13 +351,15 @@ func TestQuestionsUseTheirIndexes(t *testing.T) {
 	judge(t, store)
 	window := url.Values{
 		"param_from": {strconv.FormatInt(day.From.UnixNano(), 10)}, "param_to": {strconv.FormatInt(day.To.UnixNano(), 10)},
+		"param_environment": {""}, "param_version": {""}, "param_outcome": {""}, "param_late": {`\N`}, "param_margin_lt": {`\N`}, "param_margin_gt": {`\N`},
+		"param_class": {""}, "param_rate": {"0.001"}, "param_until": {"0"}, "param_id": {""},
 		"param_service": {"assistant"}, "param_route": {"/answer"}, "param_keys": {"[]"}, "param_limit": {"10"}, "param_skip": {"0"},
 	}
 	id := "01000000000000000000000000000001"
 	entry := url.Values{
 		"param_before_ts": {strconv.FormatInt(math.MaxInt64, 10)}, "param_before_trace": {id}, "param_before_span": {id[:16]},
-		"param_outcome": {""}, "param_late": {`\N`}, "param_exhausted": {`\N`}, "param_margin_lt": {`\N`}, "param_margin_gt": {`\N`},
-		"param_stage": {""}, "param_peer": {""}, "param_cause": {""}, "param_phase": {""},
+		"param_exhausted": {`\N`},
+		"param_stage":     {""}, "param_peer": {""}, "param_cause": {""}, "param_phase": {""},
 		"param_rule": {""}, "param_judged": {"0"}, "param_before": {"0"},
 	}
 	maps.Copy(entry, window)
@@ -391,6 +393,14 @@ func TestQuestionsUseTheirIndexes(t *testing.T) {
 		{"report_phases.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},
 		{"report_retries.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},
 		{"report_propagation.sql", entry, []string{"Partition", "PrimaryKey"}},
+		{"report_reserves.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},
+		{"advice.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},
+		{"advice_routes.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},
+		{"facets.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},
+		{"report_comparison.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},
+		{"report_attribution.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},
+		{"accounts_of.sql", ids, []string{"Name: idx_trace_id", "Name: idx_ts"}},
+		{"markers_observed.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},
 		{"report_dependencies.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},
 		{"margin_days.sql", window, []string{"Partition", "PrimaryKey", "(service in ["}},
 	} {

@@ -17,22 +17,43 @@ import (
 type ReportQuestion struct {
 	Window
 	Service, Route, Stage, Peer, Cause, Phase, Rule string
-	Limit, Skip                                     int
+	EntryFilter
+	Limit, Skip int
+}
+
+// EntryFilter narrows a report by facts of entries. Empty texts and nil match any. In reports about hops, Environment and Version
+// are those of the hop.
+type EntryFilter struct {
+	Environment, Version, Outcome string
+	Late                          *bool
+	MarginLess, MarginMore        *time.Duration
+}
+
+func (f EntryFilter) add(parameters map[string]any) {
+	parameters["environment"], parameters["version"], parameters["outcome"] = f.Environment, f.Version, f.Outcome
+	parameters["late"], parameters["margin_lt"], parameters["margin_gt"] = flag(f.Late), length(f.MarginLess), length(f.MarginMore)
 }
 
 // baseline is how far before a window a dependency's usual behaviour is taken from.
 const baseline = 7 * 24 * time.Hour
 
+// Baseline is the time before the window that it is compared with.
+func (q ReportQuestion) Baseline() Window {
+	return Window{From: time.Unix(0, max(q.From.Add(-baseline).UnixNano(), 0)).UTC(), To: q.From}
+}
+
 func (q ReportQuestion) parameters() map[string]any {
-	return map[string]any{
-		"from": q.From.UnixNano(), "to": q.To.UnixNano(), "before": max(q.From.Add(-baseline).UnixNano(), 0),
+	parameters := map[string]any{
+		"from": q.From.UnixNano(), "to": q.To.UnixNano(), "before": q.Baseline().From.UnixNano(),
 		"service": q.Service, "route": q.Route, "stage": q.Stage, "peer": q.Peer, "cause": q.Cause, "phase": q.Phase, "rule": q.Rule,
 		"limit": q.Limit, "skip": q.Skip,
 	}
+	q.EntryFilter.add(parameters)
+	return parameters
 }
 
 // report asks for rows, each scanned into a new one.
-func report[Row any](ctx context.Context, db *DB, name, sql string, q ReportQuestion, columns func(*Row) []any) ([]Row, error) {
+func report[Row any](ctx context.Context, db *DB, name, sql string, q interface{ parameters() map[string]any }, columns func(*Row) []any) ([]Row, error) {
 	answer := []Row{}
 	err := db.ask(ctx, sql, func(rows driver.Rows) error {
 		var row Row
@@ -72,13 +93,16 @@ func (o optionalRatio) Scan(value any) error {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil
 		}
-		r := math.Round(v*1e6) / 1e6
+		r := rounded(v)
 		*o.to = &r
 	default:
 		return fmt.Errorf("a ratio comes as %T", value)
 	}
 	return nil
 }
+
+// rounded keeps six decimals.
+func rounded(v float64) float64 { return math.Round(v*1e6) / 1e6 }
 
 // instant scans nanoseconds since 1970.
 type instant struct{ to *time.Time }

@@ -37,14 +37,14 @@ func reportSpans() []span.Span {
 		return add
 	}
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-	for i := range 8 {
+	for i := range 24 {
 		// Last week the store took 40 ms, now 120 ms.
 		old := request(noon.Add(-3*24*time.Hour+time.Duration(i)*time.Minute), received(1.0), ms(200))
 		call := old(1, "shop", "SELECT", span.KindClient, ms(20), ms(40), span.Attributes{budgetattr.StageKey: "load", "peer.service": "store",
 			budgetattr.AllowanceKey: 0.5, budgetattr.RemainingBeforeKey: 0.9, budgetattr.DecisionKey: "run"})
 		old(call, "store", "SELECT", span.KindServer, ms(25), ms(30), received(0.5))
 
-		now := request(noon.Add(time.Duration(i)*time.Minute), received(1.0, budgetattr.LocalBeforeFirstCallKey, 0.6, budgetattr.QueueTimeKey, 0.1), ms(900))
+		now := request(noon.Add(time.Duration(i)*30*time.Second), received(1.0, budgetattr.LocalBeforeFirstCallKey, 0.6, budgetattr.QueueTimeKey, 0.1), ms(900))
 		call = now(1, "shop", "SELECT", span.KindClient, ms(620), ms(120), span.Attributes{budgetattr.StageKey: "load", "peer.service": "store",
 			budgetattr.AllowanceKey: 0.03, budgetattr.RemainingBeforeKey: 0.3, budgetattr.DecisionKey: "run",
 			budgetattr.ConnectionReusedKey: i%2 == 0, budgetattr.PhaseTime(budgetattr.PhasePool): 0.01, budgetattr.PhaseTime(budgetattr.PhaseDBExecution): 0.09})
@@ -85,7 +85,14 @@ func TestReports(t *testing.T) {
 	for name, ask := range map[string]func(context.Context, storage.ReportQuestion) (any, int, error){
 		"orphans": rows(store.Orphans), "findings": rows(store.Findings), "stages": rows(store.Stages), "cancellations": rows(store.Cancellations),
 		"local": rows(store.Local), "phases": rows(store.Phases), "retries": rows(store.Retries), "propagation": rows(store.Propagation),
-		"dependencies": rows(store.Dependencies), "conformance": rows(store.Conformance),
+		"conformance":  rows(store.Conformance),
+		"dependencies": rows(store.Dependencies), "reserves": rows(store.Reserves),
+		"advice": rows(func(ctx context.Context, q storage.ReportQuestion) ([]storage.AdviceRow, error) {
+			return store.Advice(ctx, storage.AdviceQuestion{ReportQuestion: q, Rate: 0.001})
+		}),
+		"safe_budgets": rows(func(ctx context.Context, q storage.ReportQuestion) ([]storage.RouteAdviceRow, error) {
+			return store.SafeBudgets(ctx, storage.AdviceQuestion{ReportQuestion: q, Rate: 0.001})
+		}),
 	} {
 		all := storage.ReportQuestion{Window: day, Limit: 100}
 		answer, n, err := ask(t.Context(), all)

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	_ "embed"
+	"maps"
 	"math"
 	"strings"
 	"time"
@@ -16,9 +17,9 @@ import (
 type SearchQuestion struct {
 	Window
 	// Of the entry.
-	Service, Route, Outcome string
-	Late, Exhausted         *bool
-	MarginLess, MarginMore  *time.Duration
+	Service, Route string
+	EntryFilter
+	Exhausted *bool
 	// Of one span anywhere in the trace that fits all of them.
 	Stage, Peer, Cause, Phase string
 	// Rule is a finding of the trace, as a worker judged it until Judged; traces of which something arrived later come too.
@@ -48,16 +49,11 @@ func (db *DB) Search(ctx context.Context, q SearchQuestion) ([]Entry, error) {
 	} else if rest := time.Unix(0, before.Start+1); rest.Before(q.To) {
 		q.To = rest // a shorter window is a cheaper one
 	}
-	parameters := q.parameters()
-	for name, value := range map[string]any{
-		"before_ts": before.Start, "before_trace": trace, "before_span": id,
-		"service": q.Service, "route": q.Route, "outcome": q.Outcome,
-		"late": flag(q.Late), "exhausted": flag(q.Exhausted), "margin_lt": length(q.MarginLess), "margin_gt": length(q.MarginMore),
-		"stage": q.Stage, "peer": q.Peer, "cause": q.Cause, "phase": q.Phase, "limit": q.Limit,
+	parameters := q.filters()
+	maps.Copy(parameters, map[string]any{
+		"before_ts": before.Start, "before_trace": trace, "before_span": id, "limit": q.Limit,
 		"rule": q.Rule, "judged": max(q.Judged.UnixMilli(), 0),
-	} {
-		parameters[name] = value
-	}
+	})
 	var answer []Entry
 	err := db.ask(ctx, searchSQL, func(rows driver.Rows) error {
 		var e Entry
@@ -76,6 +72,17 @@ func (db *DB) Search(ctx context.Context, q SearchQuestion) ([]Entry, error) {
 		return nil
 	}, parameters)
 	return answer, question("search", err)
+}
+
+// filters are the window and what one span has to fit.
+func (q SearchQuestion) filters() map[string]any {
+	parameters := q.parameters()
+	q.EntryFilter.add(parameters)
+	maps.Copy(parameters, map[string]any{
+		"service": q.Service, "route": q.Route, "exhausted": flag(q.Exhausted),
+		"stage": q.Stage, "peer": q.Peer, "cause": q.Cause, "phase": q.Phase,
+	})
+	return parameters
 }
 
 // flag and length turn an optional value into a parameter: nil becomes NULL.

@@ -29,6 +29,7 @@ type Verdict struct {
 	Evidence, Cause     string
 	IncludedIn          span.ID
 	Inferred            bool
+	Weight              float64 // how many spans the span stands for
 	Text                string
 }
 
@@ -42,7 +43,7 @@ func (db *DB) Verdicts(ctx context.Context, ids []span.TraceID) ([]Verdict, erro
 		var v Verdict
 		var trace, id, entry, inside string
 		if err := rows.Scan(&trace, &id, &v.Service, &v.Kind, &v.Rule, &v.Start, &v.Severity, &entry, &v.EntryService, &v.Route,
-			&v.Stage, &v.Peer, &v.Amount, &v.Evidence, &v.Cause, &inside, &v.Inferred, &v.Text); err != nil {
+			&v.Stage, &v.Peer, &v.Amount, &v.Evidence, &v.Cause, &inside, &v.Inferred, &v.Weight, &v.Text); err != nil {
 			return err
 		}
 		var err error
@@ -92,6 +93,7 @@ func (db *DB) WriteVerdicts(ctx context.Context, hold, taken []Verdict) error {
 		{"cause", "String", text(func(v *Verdict) string { return v.Cause })},
 		{"included_in", "FixedString(8)", text(func(v *Verdict) string { return string(v.IncludedIn[:]) })},
 		{"inferred", "Bool", each(rows, func(v *Verdict) bool { return v.Inferred })},
+		{"weight", "Float64", each(rows, func(v *Verdict) float64 { return v.Weight })},
 		{"text", "String", text(func(v *Verdict) string { return v.Text })},
 		{"is_deleted", "UInt8", deleted},
 	}))

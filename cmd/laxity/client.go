@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -98,11 +99,27 @@ var errUnreachable = errors.New("no API")
 
 // get asks for one resource below /api/v1 and returns the body of a good answer. Health answers are good with status 503 too.
 func (c *apiClient) get(ctx context.Context, path string, query url.Values) ([]byte, error) {
+	return c.do(ctx, http.MethodGet, path, query, nil)
+}
+
+// do sends one request below /api/v1, with a body in JSON if it is not nil, and returns the body of a good answer.
+func (c *apiClient) do(ctx context.Context, method, path string, query url.Values, body any) ([]byte, error) {
 	target := c.base.JoinPath("/api/v1", path)
 	target.RawQuery = query.Encode()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	var send io.Reader
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			return nil, fmt.Errorf("request: %w", err)
+		}
+		send = bytes.NewReader(encoded)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, target.String(), send)
 	if err != nil {
 		return nil, fmt.Errorf("request: %w", err)
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
 	}
 	if c.token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.token)
@@ -115,17 +132,17 @@ func (c *apiClient) get(ctx context.Context, path string, query url.Values) ([]b
 		return nil, fmt.Errorf("%w at %s: %w; start everything with laxity up, or name it with --api", errUnreachable, c.base, unwrapURL(err))
 	}
 	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, answerLimit))
+	answer, err := io.ReadAll(io.LimitReader(response.Body, answerLimit))
 	if err != nil {
 		return nil, fmt.Errorf("answer of %s: %w", target, err)
 	}
 	media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	switch {
-	case response.StatusCode == http.StatusOK, response.StatusCode == http.StatusServiceUnavailable && media == "application/json":
-		return body, nil
+	case response.StatusCode == http.StatusOK, response.StatusCode == http.StatusCreated, response.StatusCode == http.StatusServiceUnavailable && media == "application/json":
+		return answer, nil
 	case media == "application/problem+json":
 		problem := &apiProblem{}
-		if err := json.Unmarshal(body, problem); err != nil {
+		if err := json.Unmarshal(answer, problem); err != nil {
 			return nil, fmt.Errorf("answer of %s: %w", target, err)
 		}
 		return nil, problem

@@ -83,6 +83,8 @@ func newRootCommand() *cobra.Command {
 		newEngineCommand(),
 		newExplainCommand(),
 		newImportCommand(),
+		newMarkerCommand(),
+		newPolicyCommand(),
 		newReportCommand(),
 		newTraceCommand(),
 		newMigrateCommand(),

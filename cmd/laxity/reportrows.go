@@ -34,6 +34,21 @@ type reportColumn struct {
 	format       func(any) string
 }
 
+// filterHelp says what filters do that are no filter by one field.
+var filterHelp = map[string]string{
+	"before-from": "begin of the window to compare with (default the same hours a week earlier)",
+	"before-to":   "end of the window to compare with",
+	"marker":      "compare the time after this marker with the time before it",
+	"reach":       "how far to look to both sides of the marker (default 24h)",
+	"environment": "only this deployment environment",
+	"version":     "only this version of the service",
+	"outcome":     "only requests with this outcome",
+	"late":        "only requests that were late (true) or were not (false)",
+	"margin-lt":   "only requests with a margin below this many seconds",
+	"margin-gt":   "only requests with a margin above this many seconds",
+	"quadrant":    "only healthy, stingy_caller, slow_dependency or both",
+}
+
 // placeWidth and figureWidth leave 80 columns for five figures.
 const (
 	placeWidth  = 35
@@ -58,7 +73,7 @@ var reportSpecs = []reportSpec{
 	},
 	{
 		name: "stages", short: "Where chains degrade, per stage",
-		heading: "stages; degraded = the decision was not to run", filters: []string{"stage", "peer", "cause"},
+		heading: "stages; degraded = the decision was not to run", filters: []string{"environment", "version", "outcome", "late", "margin-lt", "margin-gt", "stage", "peer", "cause"},
 		place: []string{"service", "route", "stage", "peer"},
 		columns: []reportColumn{{"calls", "calls", whole}, {"degraded", "degraded", whole}, {"degraded_ratio", "ratio", share},
 			{"spend_p50_s", "p50", lasting}, {"spend_p95_s", "p95", lasting}},
@@ -66,20 +81,21 @@ var reportSpecs = []reportSpec{
 	},
 	{
 		name: "cancellations", short: "Why requests were cancelled, and how long clients wait",
-		heading: "cancelled requests; patience = how long clients waited that left", filters: []string{"cause"},
+		heading: "cancelled requests; patience = how long clients waited that left", filters: []string{"environment", "version", "outcome", "late", "margin-lt", "margin-gt", "cause"},
 		place: []string{"service", "route", "cause"},
 		columns: []reportColumn{{"sent", "sent", whole}, {"confirmed", "stopped", whole}, {"patience_p50_s", "patience", lasting},
 			{"patience_p95_s", "p95", lasting}, {"budget_p50_s", "budget", lasting}},
 	},
 	{
 		name: "local", short: "Who spends the budget before calling anybody",
-		heading: "work before the first call, medians", place: []string{"service", "route"},
+		heading: "work before the first call, medians", filters: []string{"environment", "version", "outcome", "late", "margin-lt", "margin-gt"},
+		place: []string{"service", "route"},
 		columns: []reportColumn{{"requests", "requests", whole}, {"before_first_call_p50_s", "before", lasting},
 			{"share_of_budget_p50", "share", share}, {"queue_p50_s", "queue", lasting}},
 	},
 	{
 		name: "phases", short: "In which phase calls time out",
-		heading: "timeouts by phase, and how long the phases take", filters: []string{"peer", "phase"},
+		heading: "timeouts by phase, and how long the phases take", filters: []string{"environment", "version", "peer", "phase"},
 		place: []string{"service", "peer", "phase"},
 		columns: []reportColumn{{"timeouts", "timeouts", whole}, {"fresh", "fresh", whole}, {"reused", "reused", whole}, {"p50_s", "p50", lasting},
 			{"p99_s", "p99", lasting}},
@@ -87,7 +103,7 @@ var reportSpecs = []reportSpec{
 	},
 	{
 		name: "retries", short: "What retries bring",
-		heading: "retries; wasted = cut by time", filters: []string{"stage", "peer"},
+		heading: "retries; wasted = cut by time", filters: []string{"environment", "version", "stage", "peer"},
 		place: []string{"service", "stage", "peer", "layer"},
 		columns: []reportColumn{{"calls", "calls", whole}, {"attempts_per_call", "per call", factor}, {"skipped", "skipped", whole},
 			{"wasted", "wasted", whole}, {"wasted_s", "for", lasting}},
@@ -95,7 +111,7 @@ var reportSpecs = []reportSpec{
 	},
 	{
 		name: "propagation", short: "Whether budgets arrive, per caller and callee",
-		heading: "budgets from caller to callee; renewed = more than the caller had left", filters: []string{"peer"},
+		heading: "budgets from caller to callee; renewed = more than the caller had left", filters: []string{"environment", "peer"},
 		place: []string{"from", "to"},
 		columns: []reportColumn{{"calls", "calls", whole}, {"with_budget", "budgets", whole}, {"renewed", "renewed", whole},
 			{"dropped", "dropped", whole}, {"growth_max_s", "most", lasting}},
@@ -121,12 +137,62 @@ var reportSpecs = []reportSpec{
 	},
 	{
 		name: "dependencies", short: "Slow dependencies and stingy callers told apart",
-		heading: "generosity = allowance ÷ usual tail, slowdown = latency ÷ baseline", filters: []string{"stage", "peer"},
+		heading: "generosity = allowance ÷ usual tail, slowdown = latency ÷ baseline", filters: []string{"environment", "version", "stage", "peer"},
 		place: []string{"quadrant", "service", "peer", "stage"},
 		columns: []reportColumn{{"calls", "calls", whole}, {"allowance_p50_s", "allowed", lasting}, {"latency_p50_s", "latency", lasting},
 			{"generosity", "generous", factor}, {"slowdown", "slowdown", factor}},
-		more: []string{"usual_p99_s", "baseline_p50_s", "between_p50_s", "fresh", "reused"},
+		more: []string{"usual_p99_s", "baseline_p50_s", "baseline_calls", "cut", "between_p50_s", "fresh", "reused", "rules", "example_trace_ids"},
 	},
+	{
+		name: "map", short: "The incident map: who is stingy, who is slow, or both",
+		heading: "stingy below 1 of the usual tail, slow from 1.5 of the usual median", filters: []string{"environment", "version", "stage", "peer", "quadrant"},
+		place: []string{"quadrant", "service", "peer", "stage"},
+		columns: []reportColumn{{"calls", "calls", whole}, {"cut", "cut", whole}, {"generosity", "generous", factor}, {"slowdown", "slowdown", factor},
+			{"latency_p50_s", "latency", lasting}},
+		more: []string{"allowance_p50_s", "usual_p99_s", "baseline_p50_s", "baseline_calls", "between_p50_s", "fresh", "reused", "rules", "example_trace_ids"},
+	},
+	{
+		name: "reserves", short: "Whether reserves fit what follows, and which hops start without hope",
+		heading: "reserves; needed = 99th percentile of what followed until the answer", filters: []string{"environment", "version", "stage", "peer"},
+		place: []string{"verdict", "service", "route", "stage", "peer"},
+		columns: []reportColumn{{"calls", "calls", whole}, {"reserve_p50_s", "reserve", lasting}, {"needed_p99_s", "needed", lasting},
+			{"eaten_ratio", "eaten", share}, {"hopeless_ratio", "hopeless", share}},
+		more: []string{"needed_p50_s", "measured", "eaten", "hopeless_starts", "example_trace_ids"},
+	},
+	{
+		name: "attribution", short: "Why margins moved: since last week, or around a marker",
+		heading: "mean margin before and after, and what took or gave the most", place: []string{"service", "route"},
+		filters: []string{"environment", "version", "before-from", "before-to", "marker", "reach"},
+		columns: []reportColumn{{"before.margin_mean_s", "before", lasting}, {"after.margin_mean_s", "after", lasting}, {"change_s", "change", lasting},
+			{"clear", "clear", word}, {"parts", "by", largestPart}},
+		more: []string{"change_low_s", "change_high_s", "before.answered", "after.answered", "before.missed_ratio", "after.missed_ratio",
+			"before.margin_p05_s", "after.margin_p05_s", "before.budget_p50_s", "after.budget_p50_s"},
+	},
+}
+
+// largestPart names the first of the parts of a change.
+func largestPart(value any) string {
+	parts, _ := value.([]any)
+	if len(parts) == 0 {
+		return "-"
+	}
+	part, _ := parts[0].(map[string]any)
+	for _, field := range []string{"stage", "peer", "part"} {
+		if name := word(part[field]); name != "" {
+			return clip(name, figureWidth)
+		}
+	}
+	return "-"
+}
+
+// field returns a field of a row, or with a dot a field of an object in it.
+func field(row map[string]any, name string) any {
+	outer, inner, nested := strings.Cut(name, ".")
+	if !nested {
+		return row[name]
+	}
+	object, _ := row[outer].(map[string]any)
+	return object[inner]
 }
 
 func newReportRowsCommand(spec reportSpec) *cobra.Command {
@@ -141,8 +207,11 @@ func newReportRowsCommand(spec reportSpec) *cobra.Command {
 			}
 			for _, name := range spec.filters {
 				if value := cmd.Flags().Lookup(name).Value.String(); value != "" {
-					query.Set(name, value)
+					query.Set(strings.ReplaceAll(name, "-", "_"), value)
 				}
+			}
+			if query.Has("marker") && !cmd.Flags().Changed("since") && !cmd.Flags().Changed("from") {
+				query.Del("from")
 			}
 			client, err := newAPIClient(cmd)
 			if err != nil {
@@ -169,7 +238,11 @@ func newReportRowsCommand(spec reportSpec) *cobra.Command {
 	}
 	addReportFlags(cmd)
 	for _, name := range spec.filters {
-		cmd.Flags().String(name, "", "only this "+name)
+		about := "only this " + name
+		if special, ok := filterHelp[name]; ok {
+			about = special
+		}
+		cmd.Flags().String(name, "", about)
 	}
 	return cmd
 }
@@ -201,14 +274,14 @@ func (spec reportSpec) writeTable(w io.Writer, report rowsReport) error {
 	b.WriteByte('\n')
 	for _, row := range report.Rows {
 		var place []string
-		for _, field := range spec.place {
-			if text := word(row[field]); text != "" {
+		for _, name := range spec.place {
+			if text := word(row[name]); text != "" {
 				place = append(place, text)
 			}
 		}
 		fmt.Fprintf(&b, "%-*s", placeWidth, clip(strings.Join(place, " "), placeWidth))
 		for _, column := range spec.columns {
-			fmt.Fprintf(&b, " %*s", figureWidth, column.format(row[column.field]))
+			fmt.Fprintf(&b, " %*s", figureWidth, column.format(field(row, column.field)))
 		}
 		b.WriteByte('\n')
 	}
@@ -236,8 +309,8 @@ func (spec reportSpec) writeCSV(w io.Writer, report rowsReport) error {
 	records := [][]string{fields}
 	for _, row := range report.Rows {
 		record := make([]string, len(fields))
-		for i, field := range fields {
-			record[i] = word(row[field])
+		for i, name := range fields {
+			record[i] = word(field(row, name))
 		}
 		records = append(records, record)
 	}

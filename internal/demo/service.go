@@ -18,11 +18,12 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/sdk/budget"
 )
 
 // SampleAttribute marks, on the resource, telemetry that the sample services made.
-const SampleAttribute = "laxity.sample"
+const SampleAttribute = span.SampleKey
 
 const (
 	serviceVersion = "1.4.0"

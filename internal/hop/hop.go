@@ -4,6 +4,7 @@ package hop
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -84,7 +85,7 @@ func FromSpan(s *span.Span) (row Row, dropped int) {
 		Instance:       clean(s.Resource.String("service.instance.id"), maxText),
 		Host:           clean(cmp.Or(s.Resource.String("host.name"), s.Resource.String("host.id")), maxText),
 		ServiceVersion: clean(s.Resource.String("service.version"), maxCode),
-		Environment:    clean(cmp.Or(s.Resource.String("deployment.environment.name"), s.Resource.String("deployment.environment")), maxCode),
+		Environment:    clean(EnvironmentOf(s), maxCode),
 		ErrorType:      clean(s.Attrs.String("error.type"), maxCode),
 	}
 	if v := verdict.JudgeSpan(s); v.Entry {
@@ -129,13 +130,18 @@ func FromSpan(s *span.Span) (row Row, dropped int) {
 	return row, dropped
 }
 
+// EnvironmentOf names the deployment environment of a span, by the name of the convention or its former one.
+func EnvironmentOf(s *span.Span) string {
+	return cmp.Or(s.Resource.String("deployment.environment.name"), s.Resource.String("deployment.environment"))
+}
+
 // ToSpan converts a row back, as far as a row tells: every deadline.* attribute, and what names the route, the peer and the
 // process.
 func (r *Row) ToSpan() *span.Span {
 	s := &span.Span{
 		Trace: r.Trace, ID: r.Span, Parent: r.Parent, Service: r.Service, Name: r.Name, Kind: r.Kind,
 		Status: r.Status, StatusMessage: r.StatusMessage, Start: r.Start, End: r.Start + r.Duration,
-		Attrs: span.Attributes{}, Resource: span.Attributes{},
+		TraceState: traceState(r.Weight), Attrs: span.Attributes{}, Resource: span.Attributes{},
 	}
 	for _, v := range r.Values {
 		v.put(s.Attrs)
@@ -192,4 +198,13 @@ func Weight(traceState string) float64 {
 		}
 	}
 	return 1
+}
+
+// traceState is a trace state that tells the weight, as far as 56 bits do.
+func traceState(weight float64) string {
+	if !(weight > 1) {
+		return ""
+	}
+	digits := fmt.Sprintf("%014x", min(uint64(math.Exp2(56)*(1-1/weight)), 1<<56-1))
+	return "ot=th:" + strings.TrimRight(digits, "0")
 }

@@ -52,7 +52,7 @@ func TestEveryFactSurvivesARow(t *testing.T) {
 		t.Errorf("weight %v, want 2", row.Weight)
 	}
 	got := row.ToSpan()
-	want.TraceState = "" // kept as the weight
+	want.TraceState = "ot=th:8" // what the weight tells of it
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}

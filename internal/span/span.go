@@ -93,6 +93,14 @@ type Span struct {
 	Links         []Link
 }
 
+// SampleKey marks, on the resource or the span, telemetry that sample services made.
+const SampleKey = "laxity.sample"
+
+// Sample reports whether sample services made the span.
+func (s *Span) Sample() bool {
+	return s.Resource.String(SampleKey) == "true" || s.Attrs.String(SampleKey) == "true"
+}
+
 // Identity returns the identity of the span.
 func (s *Span) Identity() Identity {
 	return Identity{Trace: s.Trace, Span: s.ID, Service: s.Service, Kind: s.Kind}

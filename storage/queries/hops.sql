@@ -27,6 +27,7 @@ SELECT
     `open_child.cause`,
     arrayMap(id -> lower(hex(id)), `link.trace_id`) AS link_traces,
     arrayMap(id -> lower(hex(id)), `link.span_id`) AS link_spans,
+    weight,
     budget_requested_ns,
     budget_received_ns,
     budget_source,

@@ -2,7 +2,7 @@
 -- from, to        nanoseconds since 1970, whole days, from inclusive, to exclusive
 -- service, route  exact; '' means any
 -- limit           rows
--- The days of the rollup. The 5th percentile is interpolated within its bucket.
+-- The days of the rollup. answered counts the answers themselves, not what sampled ones stand for. The 5th percentile is interpolated within its bucket.
 WITH
     -- The ends of a bucket, in order of size, and the value at a part of the way between them.
     k -> if(k = 0, 0., if(k > 0, exp2((k - 1) / 16), -exp2(-k / 16))) AS lower,
@@ -16,13 +16,13 @@ FROM
         route,
         toUnixTimestamp64Nano(at) AS day,
         sum(d.margins) AS answered,
-        sum(d.with_budget) AS with_budget,
-        sum(d.late) + sum(d.exhausted) AS missed,
+        toUInt64(round(sum(d.with_budget))) AS with_budget,
+        toUInt64(round(sum(d.late) + sum(d.exhausted))) AS missed,
         mapSort(sumMap(d.margin)) AS margin_map,
         mapKeys(margin_map) AS slots,
         arrayCumSum(mapValues(margin_map)) AS counts,
-        0.05 * answered AS rank,
-        arrayFirstIndex(c -> c > floor(rank), counts) AS i,
+        0.05 * arraySum(mapValues(margin_map)) AS rank,
+        arrayFirstIndex(c -> c > rank, counts) AS i,
         if(answered = 0, 0., value(slots[i], (rank - if(i > 1, counts[i - 1], 0)) / mapValues(margin_map)[i])) AS p05
     FROM rollup_1d AS d FINAL
     WHERE at >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')

@@ -16,7 +16,7 @@
 WITH
     n -> toInt16(if(n = 0, 0, sign(n) * (1 + floor(16 * log2(abs(n)))))) AS slot,
     k -> if(k = 0, 0., sign(k) * exp2((abs(k) - 0.5) / 16)) AS middle,
-    (m, q) -> middle(mapKeys(m)[arrayFirstIndex(c -> c > floor(q * arraySum(mapValues(m))), arrayCumSum(mapValues(m)))]) AS pick
+    (m, q) -> middle(mapKeys(m)[arrayFirstIndex(c -> c >= q * arraySum(mapValues(m)), arrayCumSum(mapValues(m)))]) AS pick
 SELECT * EXCEPT (margin_map, used_map, budget_map)
 FROM
 (
@@ -25,23 +25,24 @@ FROM
         route,
         cityHash64(service, route) AS key,
         if({bucket:Int64} = 0, 0, start - start % {bucket:Int64}) AS at,
-        sum(r.requests) AS requests,
-        sum(r.with_budget) AS with_budget,
-        sum(r.answered) AS answers,
-        sum(r.late) AS late_answers,
-        sum(r.exhausted) AS ended,
+        toUInt64(round(sum(r.represented))) AS requests,
+        sum(r.requests) AS seen,
+        toUInt64(round(sum(r.with_budget))) AS with_budget,
+        toUInt64(round(sum(r.answered))) AS answers,
+        toUInt64(round(sum(r.late))) AS late_answers,
+        toUInt64(round(sum(r.exhausted))) AS ended,
         sum(r.margins) AS margins,
         mapSort(sumMap(r.margin)) AS margin_map,
         mapSort(sumMap(r.used)) AS used_map,
         mapSort(sumMap(r.budget)) AS budget_map,
         if(margins = 0, [0, 0, 0], arrayMap(q -> toInt64(pick(margin_map, q)), [0.05, 0.5, 0.95])) AS margin,
         if(empty(used_map), 0., pick(used_map, 0.5) / 1e9) AS used_p50,
-        toUInt64(arraySum(mapValues(used_map))) AS usable_margins,
+        toUInt64(ceil(arraySum(mapValues(used_map)))) AS usable_margins,
         if(empty(budget_map), 0, toInt64(pick(budget_map, 0.5))) AS budget_p50,
         sum(r.budgets) AS budgets
     FROM
     (
-        SELECT service, route, toUnixTimestamp64Nano(at) AS start, requests, with_budget, answered, late, exhausted, margins, budgets, margin, used, budget
+        SELECT service, route, toUnixTimestamp64Nano(at) AS start, requests, represented, with_budget, answered, late, exhausted, margins, budgets, margin, used, budget
         FROM rollup_1d FINAL
         WHERE at >= fromUnixTimestamp64Nano({day_0:Int64}, 'UTC')
             AND at < fromUnixTimestamp64Nano({day_1:Int64}, 'UTC')
@@ -50,7 +51,7 @@ FROM
             AND ({route:String} = '' OR route = {route:String})
             AND scheme = 1
         UNION ALL
-        SELECT service, route, toUnixTimestamp64Nano(at) AS start, requests, with_budget, answered, late, exhausted, margins, budgets, margin, used, budget
+        SELECT service, route, toUnixTimestamp64Nano(at) AS start, requests, represented, with_budget, answered, late, exhausted, margins, budgets, margin, used, budget
         FROM rollup_1h FINAL
         WHERE at >= fromUnixTimestamp64Nano({hour_0:Int64}, 'UTC')
             AND at < fromUnixTimestamp64Nano({hour_1:Int64}, 'UTC')
@@ -61,7 +62,7 @@ FROM
             AND ({route:String} = '' OR route = {route:String})
             AND scheme = 1
         UNION ALL
-        SELECT service, route, toUnixTimestamp64Nano(at) AS start, requests, with_budget, answered, late, exhausted, margins, budgets, margin, used, budget
+        SELECT service, route, toUnixTimestamp64Nano(at) AS start, requests, represented, with_budget, answered, late, exhausted, margins, budgets, margin, used, budget
         FROM rollup_1m FINAL
         WHERE at >= fromUnixTimestamp64Nano({minute_0:Int64}, 'UTC')
             AND at < fromUnixTimestamp64Nano({minute_1:Int64}, 'UTC')
@@ -77,16 +78,17 @@ FROM
             route,
             if({bucket:Int64} = 0, 0, toUnixTimestamp64Nano(ts) - toUnixTimestamp64Nano(ts) % {bucket:Int64}) AS start,
             count() AS requests,
-            countIf(isNotNull(budget_received_ns) OR (h.exhausted AND isNotNull(budget_requested_ns))) AS with_budget,
-            countIf(h.answered) AS answered,
-            countIf(h.answered AND (isNotNull(budget_received_ns) OR (h.exhausted AND isNotNull(budget_requested_ns))) AND ifNull(h.late, false)) AS late,
-            countIf(h.exhausted AND (isNotNull(budget_received_ns) OR isNotNull(budget_requested_ns))) AS exhausted,
+            sum(weight) AS represented,
+            sumIf(weight, isNotNull(budget_received_ns) OR (h.exhausted AND isNotNull(budget_requested_ns))) AS with_budget,
+            sumIf(weight, h.answered) AS answered,
+            sumIf(weight, h.answered AND (isNotNull(budget_received_ns) OR (h.exhausted AND isNotNull(budget_requested_ns))) AND ifNull(h.late, false)) AS late,
+            sumIf(weight, h.exhausted AND (isNotNull(budget_received_ns) OR isNotNull(budget_requested_ns))) AS exhausted,
             countIf(h.answered AND isNotNull(budget_received_ns) AND isNotNull(margin_ns)) AS margins,
             countIf(isNotNull(budget_received_ns)) AS budgets,
-            sumMapIf(map(slot(ifNull(margin_ns, 0)), toUInt64(1)), h.answered AND isNotNull(budget_received_ns) AND isNotNull(margin_ns)) AS margin,
-            sumMapIf(map(slot((ifNull(budget_received_ns, 0) - ifNull(margin_ns, 0)) / greatest(ifNull(budget_received_ns, 0), 1) * 1e9), toUInt64(1)),
+            sumMapIf(map(slot(ifNull(margin_ns, 0)), weight), h.answered AND isNotNull(budget_received_ns) AND isNotNull(margin_ns)) AS margin,
+            sumMapIf(map(slot((ifNull(budget_received_ns, 0) - ifNull(margin_ns, 0)) / greatest(ifNull(budget_received_ns, 0), 1) * 1e9), weight),
                 h.answered AND isNotNull(margin_ns) AND ifNull(budget_received_ns, 0) > 0) AS used,
-            sumMapIf(map(slot(ifNull(budget_received_ns, 0)), toUInt64(1)), isNotNull(budget_received_ns)) AS budget
+            sumMapIf(map(slot(ifNull(budget_received_ns, 0)), weight), isNotNull(budget_received_ns)) AS budget
         FROM hops AS h FINAL
         WHERE ((ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC') AND ts < fromUnixTimestamp64Nano({minute_0:Int64}, 'UTC'))
                 OR (ts >= fromUnixTimestamp64Nano({minute_1:Int64}, 'UTC') AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC'))

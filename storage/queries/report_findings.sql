@@ -10,9 +10,9 @@ SELECT
     service,
     stage,
     peer,
-    count() AS spans,
-    uniqExact(trace_id) AS traces,
-    sum(ifNull(amount_ns, 0)) AS amount,
+    toUInt64(round(sum(v.weight))) AS spans,
+    toUInt64(round(uniqExact(trace_id) * avg(v.weight))) AS traces,
+    toInt64(round(sum(v.weight * ifNull(amount_ns, 0)))) AS amount,
     max(toUnixTimestamp64Nano(ts)) AS last_seen,
     arraySlice(arrayDistinct(arrayMap(x -> lower(hex(x.2)), groupArraySorted(12)((-ifNull(amount_ns, 0), trace_id)))), 1, 3) AS examples
 FROM verdicts AS v FINAL

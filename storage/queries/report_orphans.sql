@@ -7,7 +7,7 @@
 -- facts of hops; with a service, the prefix (service) of the sort key.
 WITH busy AS
 (
-    SELECT service, sum(duration_ns) AS time
+    SELECT service, sum(weight * duration_ns) AS time
     FROM hops FINAL
     WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
     AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC')
@@ -20,16 +20,16 @@ SELECT
     found.stage AS stage,
     found.peer AS peer,
     found.cause AS cause,
-    countIf(found.what = 'orphan_work') AS spans,
-    sumIf(found.amount, found.what = 'orphan_work') AS orphan,
-    sumIf(found.amount, found.what = 'post_cancel') AS post_cancel,
-    countIf(found.what = 'still_running') AS still_running,
+    toUInt64(round(sumIf(found.weight, found.what = 'orphan_work'))) AS spans,
+    toInt64(round(sumIf(found.weight * found.amount, found.what = 'orphan_work'))) AS orphan,
+    toInt64(round(sumIf(found.weight * found.amount, found.what = 'post_cancel'))) AS post_cancel,
+    toUInt64(round(sumIf(found.weight, found.what = 'still_running'))) AS still_running,
     if(any(busy.time) > 0, orphan / any(busy.time), NULL) AS share_of_busy,
     sumMap(found.costs) AS costs,
     arraySlice(arrayDistinct(arrayMap(x -> lower(hex(x.2)), groupArraySorted(12)((-found.amount, found.trace_id)))), 1, 3) AS examples
 FROM
 (
-    SELECT toString(rule) AS what, service, stage, peer, cause, ifNull(amount_ns, 0) AS amount, CAST(map(), 'Map(String, Float64)') AS costs, trace_id
+    SELECT toString(rule) AS what, service, stage, peer, cause, ifNull(amount_ns, 0) AS amount, CAST(map(), 'Map(String, Float64)') AS costs, trace_id, weight
     FROM verdicts FINAL
     WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
     AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC')
@@ -38,8 +38,9 @@ FROM
     SELECT
         'post_cancel' AS what, service, if(stage = '', name, stage) AS stage, if(entry, '', peer) AS peer, cancel_cause AS cause,
         ifNull(post_cancel_time_ns, 0) AS amount,
-        if(isNull(post_cancel_cost), CAST(map(), 'Map(String, Float64)'), map(if(cost_unit = '', 'unit', toString(cost_unit)), assumeNotNull(post_cancel_cost))) AS costs,
-        trace_id
+        if(isNull(post_cancel_cost), CAST(map(), 'Map(String, Float64)'), map(if(cost_unit = '', 'unit', toString(cost_unit)), weight * assumeNotNull(post_cancel_cost))) AS costs,
+        trace_id,
+        weight
     FROM hops FINAL
     WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
     AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC')

@@ -1,19 +1,24 @@
 -- In which phase do calls time out? One row per service, peer and phase, the most timeouts first.
 -- from, to              nanoseconds since 1970, from inclusive, to exclusive
 -- service, peer, phase  exact; '' means any
+-- environment, version  of the hop, exact; '' means any
 -- limit, skip           rows
 -- The times are those of all calls whose phase was measured. Reads the months of the window; with a service, the prefix
 -- (service) of the sort key.
+WITH
+    -- Four digits of a length: its quantiles are as good, and there are fewer of them to hold.
+    (n, unit) -> intDiv(n + intDiv(unit, 2), unit) * unit AS whole,
+    n -> whole(n, intExp10(greatest(toInt64(floor(log10(greatest(n, 1)))) - 3, 0))) AS digits
 SELECT
     service,
     peer,
     part.1 AS phase,
-    countIf(timeout_phase = phase) AS timeouts,
-    countIf(timeout_phase = phase AND ifNull(connection_reused, false)) AS reused,
-    countIf(timeout_phase = phase AND NOT ifNull(connection_reused, true)) AS fresh,
-    count(part.2) AS measured,
-    quantileExact(0.5)(part.2) AS p50,
-    quantileExact(0.99)(part.2) AS p99
+    toUInt64(round(sumIf(weight, timeout_phase = phase))) AS timeouts,
+    toUInt64(round(sumIf(weight, timeout_phase = phase AND ifNull(connection_reused, false)))) AS reused,
+    toUInt64(round(sumIf(weight, timeout_phase = phase AND NOT ifNull(connection_reused, true)))) AS fresh,
+    toUInt64(round(sumIf(weight, isNotNull(part.2)))) AS measured,
+    quantileExactWeighted(0.5)(digits(part.2), times) AS p50,
+    quantileExactWeighted(0.99)(digits(part.2), times) AS p99
 FROM
 (
     SELECT
@@ -21,6 +26,8 @@ FROM
         peer,
         timeout_phase,
         connection_reused,
+        weight,
+        toUInt64(greatest(round(weight * 16), 1)) AS times,
         arrayJoin(arrayFilter(p -> isNotNull(p.2) OR p.1 = timeout_phase, [
             ('queue', phase_queue_time_ns), ('pool', phase_pool_time_ns), ('dns', phase_dns_time_ns),
             ('connect', phase_connect_time_ns), ('tls', phase_tls_time_ns), ('request', phase_request_time_ns),
@@ -32,6 +39,8 @@ FROM
     AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC')
         AND ({service:String} = '' OR service = {service:String})
         AND ({peer:String} = '' OR peer = {peer:String})
+        AND ({environment:String} = '' OR environment = {environment:String})
+        AND ({version:String} = '' OR service_version = {version:String})
 )
 WHERE {phase:String} = '' OR part.1 = {phase:String}
 GROUP BY service, peer, phase

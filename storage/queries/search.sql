@@ -3,7 +3,8 @@
 -- from, to                   nanoseconds since 1970, from inclusive, to exclusive
 -- before_ts, before_trace,   where the previous page ended, exclusive: nanoseconds and hexadecimal digits
 --   before_span
--- service, route, outcome    of the entry, exact; '' means any
+-- service, route, outcome,   of the entry, exact; '' means any
+--   environment, version
 -- late, exhausted            of the entry; NULL means any
 -- margin_lt, margin_gt       of the entry, nanoseconds, exclusive; NULL means any
 -- stage, peer, cause, phase  of one span within an hour of the window that fits all of them; '' means any. A peer is called
@@ -26,6 +27,8 @@ WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
     AND ({service:String} = '' OR service = {service:String})
     AND ({route:String} = '' OR route = {route:String})
     AND ({outcome:String} = '' OR outcome = {outcome:String})
+    AND ({environment:String} = '' OR environment = {environment:String})
+    AND ({version:String} = '' OR service_version = {version:String})
     AND (isNull({late:Nullable(Bool)}) OR ifNull(late, false) = {late:Nullable(Bool)})
     AND (isNull({exhausted:Nullable(Bool)}) OR exhausted = {exhausted:Nullable(Bool)})
     AND (isNull({margin_lt:Nullable(Int64)}) OR margin_ns < {margin_lt:Nullable(Int64)})

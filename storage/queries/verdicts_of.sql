@@ -19,6 +19,7 @@ SELECT
     cause,
     lower(hex(included_in)) AS inside,
     inferred,
+    weight,
     text
 FROM verdicts FINAL
 WHERE trace_id IN (SELECT toFixedString(unhex(arrayJoin({ids:Array(String)})), 16))

@@ -1,7 +1,9 @@
 package worker
 
 import (
+	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/laxity-dev/laxity/internal/classify"
+	"github.com/laxity-dev/laxity/internal/hop"
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/internal/verdict"
 	"github.com/laxity-dev/laxity/storage"
@@ -65,8 +68,11 @@ func (w *Worker) judgeBatch(ctx context.Context, ids []span.TraceID, known *lear
 	if err != nil {
 		return err
 	}
+	var drawn []storage.AccountKey
 	err = w.do("verdicts of traces", func() (err error) {
-		kept, err = w.store.Verdicts(ctx, ids)
+		if kept, err = w.store.Verdicts(ctx, ids); err == nil {
+			drawn, err = w.drawn(ctx, ids, traces)
+		}
 		return err
 	})
 	if err != nil {
@@ -76,17 +82,22 @@ func (w *Worker) judgeBatch(ctx context.Context, ids []span.TraceID, known *lear
 	if err != nil {
 		return err
 	}
-	found := map[storage.VerdictKey]storage.Verdict{}
+	found, books := map[storage.VerdictKey]storage.Verdict{}, []storage.Account{}
 	for _, trace := range traces {
-		for _, v := range judged(trace, opts) {
+		verdicts, accounts := judged(trace, opts)
+		for _, v := range verdicts {
 			if other, ok := found[v.VerdictKey]; !ok || v.Amount > other.Amount {
 				found[v.VerdictKey] = v
 			}
 		}
+		books = append(books, accounts...)
 	}
 	hold, taken := changes(found, kept)
 	err = w.do("write verdicts", func() error { return w.store.WriteVerdicts(ctx, hold, taken) })
 	if err != nil {
+		return err
+	}
+	if err := w.do("write accounts", func() error { return w.store.WriteAccounts(ctx, books, gone(drawn, books)) }); err != nil {
 		return err
 	}
 	w.stats.traces.Add(int64(len(ids)))
@@ -119,22 +130,58 @@ func changes(found map[storage.VerdictKey]storage.Verdict, kept []storage.Verdic
 	return hold, taken
 }
 
+// around is how far the start of an entry may have moved, in nanoseconds.
+const around = int64(time.Hour)
+
+// drawn returns the accounts that are kept of some traces. What is still there of a trace tells when its entries start; of a
+// trace that is gone they are looked for everywhere.
+func (w *Worker) drawn(ctx context.Context, ids []span.TraceID, traces map[span.TraceID]*storage.Trace) ([]storage.AccountKey, error) {
+	var there, away []span.TraceID
+	first, last := int64(math.MaxInt64), int64(0)
+	for _, id := range ids {
+		trace := traces[id]
+		if trace == nil {
+			away = append(away, id)
+			continue
+		}
+		there = append(there, id)
+		for i := range trace.Spans {
+			first, last = min(first, trace.Spans[i].Start), max(last, trace.Spans[i].Start)
+		}
+	}
+	keys, err := w.store.AccountKeys(ctx, there, storage.Window{From: time.Unix(0, max(first-around, 0)), To: time.Unix(0, last+around)})
+	if err != nil {
+		return nil, err
+	}
+	more, err := w.store.AccountKeys(ctx, away, storage.AnyTime)
+	return append(keys, more...), err
+}
+
+// gone returns the accounts that are kept but no longer drawn.
+func gone(kept []storage.AccountKey, drawn []storage.Account) []storage.AccountKey {
+	still := make(map[storage.AccountKey]bool, len(drawn))
+	for i := range drawn {
+		still[drawn[i].AccountKey] = true
+	}
+	return slices.DeleteFunc(kept, func(k storage.AccountKey) bool { return still[k] })
+}
+
 func month(nanoseconds int64) [2]int {
 	at := time.Unix(0, nanoseconds).UTC()
 	return [2]int{at.Year(), int(at.Month())}
 }
 
-// judged returns the findings of one trace as rows.
-func judged(trace *storage.Trace, opts verdict.Options) []storage.Verdict {
-	starts := make(map[string]int64, len(trace.Spans))
+// judged returns the findings and accounts of one trace as rows.
+func judged(trace *storage.Trace, opts verdict.Options) ([]storage.Verdict, []storage.Account) {
+	starts, weights := make(map[string]int64, len(trace.Spans)), make(map[string]float64, len(trace.Spans))
 	for i := range trace.Spans {
 		s := &trace.Spans[i]
 		classify.Builtin().Annotate(s) // on spans that our collector wrote it changes nothing
-		starts[s.ID.String()] = s.Start
+		starts[s.ID.String()], weights[s.ID.String()] = s.Start, hop.Weight(s.TraceState)
 	}
 	statement := verdict.Judge(trace.Spans, opts)
 	if statement == nil {
-		return nil
+		return nil, nil
 	}
 	rows := make([]storage.Verdict, 0, len(statement.Findings))
 	for i := range statement.Findings {
@@ -143,11 +190,12 @@ func judged(trace *storage.Trace, opts verdict.Options) []storage.Verdict {
 		if !ok {
 			start = starts[f.ParentSpanID] // of a span that never arrived the caller is known
 		}
+		weight := cmp.Or(weights[f.SpanID], weights[f.ParentSpanID], 1)
 		v := storage.Verdict{
 			VerdictKey: storage.VerdictKey{Trace: trace.ID, Service: f.Service, Kind: f.Kind, Rule: string(f.Rule)},
 			Start:      start, Severity: string(f.Severity), EntryService: statement.Service, Route: statement.Route,
 			Stage: f.Stage, Peer: f.Peer, Amount: int64(f.Amount), Evidence: string(f.Evidence), Cause: string(f.Cause),
-			Inferred: f.Evidence != verdict.EvidenceMeasured, Text: f.Text,
+			Inferred: f.Evidence != verdict.EvidenceMeasured, Weight: weight, Text: f.Text,
 		}
 		// The texts come from identifiers; one that cannot be read, of a span that only an event names, stays zero.
 		v.Span, _ = span.ParseID(f.SpanID)
@@ -155,5 +203,5 @@ func judged(trace *storage.Trace, opts verdict.Options) []storage.Verdict {
 		v.IncludedIn, _ = span.ParseID(f.IncludedIn)
 		rows = append(rows, v)
 	}
-	return rows
+	return rows, accounts(trace, statement, opts)
 }

@@ -293,6 +293,161 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/reports/map": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The incident map: each dependency between stingy callers and slow dependencies
+         * @description As /reports/dependencies, with the thresholds, the baseline, and how many dependencies of the whole answer, before `quadrant` narrows it, lie in each quadrant. x is generosity (logarithmic), y slowdown. Nobody is blamed without min_baseline_calls in the baseline and min_calls in the window.
+         */
+        get: operations["reportMap"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reports/reserves": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Whether reserves fit what follows, and which hops start without hope
+         * @description needed is what a hop left less the margin of its answered entry: what happened after it until the answer. A reserve is too_small below needed_p99_s, wasteful above twice that and 20 ms more; unknown with fewer than 100 measurements. A start is hopeless if its allowance was below the usual median of its stage and peer.
+         */
+        get: operations["reportReserves"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reports/attribution": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Why margins moved between two windows, the largest change first
+         * @description The window is from and to; it is compared with before_from to before_to, or else with the same hours a week earlier. With marker it is the `reach` after the marker against the `reach` before it. Parts sum to change_s; a part below zero took from the margin. Judged accounts of answered requests with a budget, up to the watermark.
+         */
+        get: operations["reportAttribution"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/policies/advice": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The terms that dependencies need and the budgets that routes need, with reasons
+         * @description What laxity policy writes into the file that the sdk loads. route narrows the budgets of routes only, stage and peer the dependencies only.
+         */
+        get: operations["getAdvice"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/facets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What the traces of a window may be narrowed by, counted over the whole window
+         * @description Takes the filters of the search and answers under all of them, from traces that a worker has judged. limit is the most values of each facet. sample tells traces that sample services made.
+         */
+        get: operations["getFacets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/markers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Marks next to trends, newest first
+         * @description A marker without a service or environment is about all of them and fits any filter. observed=true adds versions of services that showed for the first time.
+         */
+        get: operations["listMarkers"];
+        put?: never;
+        /** Write a marker down */
+        post: operations["addMarker"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/markers/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Remove a marker; restore puts it back */
+        delete: operations["removeMarker"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/markers/{id}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Put a removed marker back */
+        post: operations["restoreMarker"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/reports/conformance": {
         parameters: {
             query?: never;
@@ -446,6 +601,8 @@ export interface components {
             late: boolean;
             /** @description false where parents are missing */
             complete: boolean;
+            /** @description sample services made it */
+            sample: boolean;
             first_violation: components["schemas"]["RuleOrEmpty"];
             /** @description each rule once */
             rules: components["schemas"]["Rule"][];
@@ -622,6 +779,8 @@ export interface components {
             markdown: string;
         };
         MarginReport: {
+            /** @description those of the window, of the service asked for and of all, oldest first; at most 200 */
+            markers: components["schemas"]["Marker"][];
             /** @description percentiles are taken from rollups and at most 2.2 % off; counts are exact */
             approximate: boolean;
             window: components["schemas"]["Window"];
@@ -634,7 +793,10 @@ export interface components {
             route: string;
             /** @description buckets with requests, oldest first */
             buckets: components["schemas"]["MarginBucket"][];
+            /** @description sampled ones count as many as they stand for, here and in all counts */
             requests: number;
+            /** @description requests themselves; less than requests where they are sampled */
+            seen: number;
             with_budget: number;
             /** @description answered in any way, with a budget or not */
             answered: number;
@@ -671,10 +833,19 @@ export interface components {
                 level_s: number | null;
                 crosses_zero: components["schemas"]["Interval"];
                 missed_crosses: components["schemas"]["Interval"];
-                /** @description not computed yet, always empty */
+                /** @description of a significant shrinkage: whose mean spend per request grew significantly, the most first; from judged accounts */
                 grown_stages: {
+                    /**
+                     * @description budget: what was granted shrank
+                     * @enum {string}
+                     */
+                    part: "budget" | "queue" | "own_work" | "dependency" | "backoff" | "cleanup" | "limit_change";
                     stage: string;
+                    peer: string;
+                    /** @description what it takes more each day */
                     s_per_day: number;
+                    p_value: number;
+                    /** @description of all that grew */
                     share: number;
                 }[];
             } | null;
@@ -686,6 +857,7 @@ export interface components {
              */
             at: string;
             requests: number;
+            seen: number;
             with_budget: number;
             answered: number;
             late: number;
@@ -701,6 +873,222 @@ export interface components {
             /** Format: date-time */
             to: string | null;
         } | null;
+        MapReport: {
+            window: components["schemas"]["Window"];
+            watermark: components["schemas"]["Watermark"];
+            /** @description the window reaches beyond the watermark */
+            provisional: boolean;
+            rows: components["schemas"]["DependencyRow"][];
+            next: components["schemas"]["Next"];
+            baseline: components["schemas"]["Window"];
+            thresholds: {
+                /** @description generosity below which a caller is stingy */
+                stingy_below: number;
+                /** @description slowdown from which a dependency is slow */
+                slow_from: number;
+                min_calls: number;
+                min_baseline_calls: number;
+            };
+            quadrants: {
+                healthy: number;
+                stingy_caller: number;
+                slow_dependency: number;
+                both: number;
+            };
+        };
+        /** @enum {string} */
+        Quadrant: "healthy" | "stingy_caller" | "slow_dependency" | "both";
+        ReserveReport: {
+            window: components["schemas"]["Window"];
+            watermark: components["schemas"]["Watermark"];
+            /** @description the window reaches beyond the watermark */
+            provisional: boolean;
+            rows: components["schemas"]["ReserveRow"][];
+            next: components["schemas"]["Next"];
+        };
+        ReserveRow: {
+            service: string;
+            route: string;
+            stage: string;
+            peer: string;
+            calls: number;
+            /** @description median of the reserves recorded */
+            reserve_p50_s: number | null;
+            /** @description what followed the hop until the answer */
+            needed_p50_s: number | null;
+            needed_p99_s: number | null;
+            /** @description hops of which it is known */
+            measured: number;
+            /** @enum {string} */
+            verdict: "fits" | "too_small" | "wasteful" | "unknown";
+            /** @description hops that used time of their reserve */
+            eaten: number;
+            eaten_ratio: number | null;
+            /** @description hops that started with less than the usual median */
+            hopeless_starts: number;
+            hopeless_ratio: number | null;
+            example_trace_ids: string[];
+        };
+        AttributionReport: {
+            window: components["schemas"]["Window"];
+            watermark: components["schemas"]["Watermark"];
+            /** @description the window reaches beyond the watermark */
+            provisional: boolean;
+            rows: components["schemas"]["AttributionRow"][];
+            next: components["schemas"]["Next"];
+            before: components["schemas"]["Window"];
+            marker: components["schemas"]["Marker"] | null;
+        };
+        AttributionRow: {
+            service: string;
+            route: string;
+            before: components["schemas"]["MarginSample"];
+            after: components["schemas"]["MarginSample"];
+            /** @description of the mean margin; null without answers in both windows */
+            change_s: number | null;
+            /** @description 95 % interval, requests taken as independent */
+            change_low_s: number | null;
+            change_high_s: number | null;
+            /** @description the interval leaves zero out */
+            clear: boolean;
+            /** @description the largest first; they sum to change_s */
+            parts: components["schemas"]["ChangePart"][];
+        };
+        MarginSample: {
+            with_budget: number;
+            /** @description accounts themselves, not what sampled ones stand for */
+            answered: number;
+            missed_ratio: number | null;
+            margin_mean_s: number | null;
+            margin_p05_s: number | null;
+            margin_p50_s: number | null;
+            budget_p50_s: number | null;
+        };
+        ChangePart: {
+            /**
+             * @description mix: other shares of channel, payload class and region; budget: what was granted; limit_change: an expiry that came nearer; rest: left open by the figures
+             * @enum {string}
+             */
+            part: "mix" | "budget" | "queue" | "own_work" | "dependency" | "backoff" | "cleanup" | "limit_change" | "rest";
+            stage: string;
+            peer: string;
+            /** @description mean per request; null for mix and rest */
+            before_s: number | null;
+            after_s: number | null;
+            /** @description what it did to the mean margin; below zero took from it */
+            change_s: number;
+            /** @description of the whole change; may be below zero or above one */
+            share: number | null;
+        };
+        Advice: {
+            window: components["schemas"]["Window"];
+            watermark: components["schemas"]["Watermark"];
+            /** @description the window reaches beyond the watermark */
+            provisional: boolean;
+            rows: components["schemas"]["AdviceRow"][];
+            next: components["schemas"]["Next"];
+            false_timeout_rate: number;
+            /** @description the busiest routes */
+            routes: components["schemas"]["RouteAdvice"][];
+        };
+        AdviceRow: {
+            service: string;
+            stage: string;
+            peer: string;
+            calls: number;
+            /** @description spans themselves, not what sampled ones stand for */
+            seen: number;
+            /** @description of these, ended by time */
+            cut: number;
+            /** @description a call that was cut counts as four times as long */
+            latency_p50_s: number | null;
+            /** @description the quantile that leaves the accepted rate out */
+            tail_s: number | null;
+            /** @description at least 100 calls */
+            enough: boolean;
+            advised: components["schemas"]["Terms"];
+            reasons: {
+                cap: string;
+                observed_limit: string;
+                reserve: string;
+                min_useful: string;
+            };
+            current: components["schemas"]["Terms"];
+        };
+        Terms: {
+            cap_s: number | null;
+            observed_limit_s: number | null;
+            reserve_s: number | null;
+            min_useful_s: number | null;
+        };
+        RouteAdvice: {
+            service: string;
+            route: string;
+            /** @description answered or exhausted */
+            requests: number;
+            exhausted_ratio: number | null;
+            budget_p50_s: number | null;
+            spent_p50_s: number | null;
+            /** @description all but the accepted share would have been answered in it; null where it cannot be told */
+            safe_budget_s: number | null;
+            reason: string;
+        };
+        Facets: {
+            window: components["schemas"]["Window"];
+            watermark: components["schemas"]["Watermark"];
+            /** @description the window reaches beyond the watermark */
+            provisional: boolean;
+            /** @description traces that fit */
+            traces: number;
+            /** @description service, route, class, outcome, late, rule, cause, phase, stage, peer, environment, version (all of them parameters of the search), first_violation, channel, sample; in this order */
+            facets: {
+                facet: string;
+                /** @description how many values there are; values holds the most frequent */
+                distinct: number;
+                values: {
+                    value: string;
+                    traces: number;
+                }[];
+            }[];
+        };
+        MarkerList: {
+            window: components["schemas"]["Window"];
+            watermark: components["schemas"]["Watermark"];
+            /** @description the window reaches beyond the watermark */
+            provisional: boolean;
+            rows: components["schemas"]["Marker"][];
+            next: components["schemas"]["Next"];
+        };
+        Marker: {
+            id: string;
+            /** Format: date-time */
+            at: string;
+            title: string;
+            text: string;
+            url: string;
+            /** @description empty: about all services */
+            service: string;
+            /** @description empty: about all environments */
+            environment: string;
+            version: string;
+            /** @description nobody added it; a version of the service showed for the first time */
+            observed: boolean;
+            removed: boolean;
+        };
+        /** @description title may be left out where version is given */
+        NewMarker: {
+            /**
+             * @description RFC 3339, now, or now minus a length
+             * @default now
+             */
+            at: string;
+            title?: string;
+            text?: string;
+            url?: string;
+            service?: string;
+            environment?: string;
+            version?: string;
+        };
         OrphanReport: {
             window: components["schemas"]["Window"];
             watermark: components["schemas"]["Watermark"];
@@ -777,6 +1165,18 @@ export interface components {
             phases: {
                 [key: string]: number;
             };
+            /** @description by day over four weeks up to the end of the window, or the whole window, from judged accounts; null with fewer than ten days of 200 requests */
+            trend: {
+                days: number;
+                degraded_ratio_per_day: number;
+                degraded_p_value: number;
+                /** @description among the stages of the services of this answer, at 1 % false alarms */
+                degraded_significant: boolean;
+                /** @description of the mean that requests waited for it */
+                spend_s_per_day: number;
+                spend_p_value: number;
+                spend_significant: boolean;
+            } | null;
         };
         CancellationReport: {
             window: components["schemas"]["Window"];
@@ -952,14 +1352,21 @@ export interface components {
             peer: string;
             stage: string;
             calls: number;
+            /** @description calls that were cancelled or timed out */
+            cut: number;
+            /** @description calls of the baseline that were not cut, themselves */
+            baseline_calls: number;
             allowance_p50_s: number | null;
             usual_p99_s: number | null;
             latency_p50_s: number | null;
             baseline_p50_s: number | null;
             generosity: number | null;
             slowdown: number | null;
-            /** @enum {string} */
-            quadrant: "healthy" | "stingy_caller" | "slow_dependency" | "both";
+            quadrant: components["schemas"]["Quadrant"];
+            /** @description slow_dependency, unrealistic_budget, both or none */
+            rules: components["schemas"]["Rule"][];
+            /** @description the slowest first */
+            example_trace_ids: string[];
             /** @description the call less the callee's span: network, proxies, queues */
             between_p50_s: number | null;
             fresh: components["schemas"]["Connections"];
@@ -1033,6 +1440,22 @@ export interface components {
         service: string;
         route: string;
         stage: string;
+        /** @description the other side of the hop */
+        peer: string;
+        /** @description deployment.environment.name */
+        environment: string;
+        /** @description service.version */
+        version: string;
+        /** @description of the entry */
+        outcome: components["schemas"]["Outcome"];
+        /** @description of the entry: answered after the governing limit */
+        late: boolean;
+        /** @description margin of the entry below this many seconds */
+        margin_lt: number;
+        /** @description margin of the entry above this many seconds */
+        margin_gt: number;
+        /** @description 32 hexadecimal digits */
+        marker_id: string;
         limit: number;
         /** @description `next` of the previous answer, with the same other parameters */
         cursor: string;
@@ -1101,6 +1524,10 @@ export interface operations {
                 margin_lt?: number;
                 /** @description margin above this many seconds */
                 margin_gt?: number;
+                /** @description deployment.environment.name */
+                environment?: components["parameters"]["environment"];
+                /** @description service.version */
+                version?: components["parameters"]["version"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -1234,6 +1661,18 @@ export interface operations {
                 to?: components["parameters"]["to"];
                 service?: components["parameters"]["service"];
                 route?: components["parameters"]["route"];
+                /** @description deployment.environment.name */
+                environment?: components["parameters"]["environment"];
+                /** @description service.version */
+                version?: components["parameters"]["version"];
+                /** @description of the entry */
+                outcome?: components["parameters"]["outcome"];
+                /** @description of the entry: answered after the governing limit */
+                late?: components["parameters"]["late"];
+                /** @description margin of the entry below this many seconds */
+                margin_lt?: components["parameters"]["margin_lt"];
+                /** @description margin of the entry above this many seconds */
+                margin_gt?: components["parameters"]["margin_gt"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -1266,7 +1705,7 @@ export interface operations {
                 service?: components["parameters"]["service"];
                 stage?: components["parameters"]["stage"];
                 /** @description the other side of the hop */
-                peer?: string;
+                peer?: components["parameters"]["peer"];
                 cause?: components["schemas"]["Cause"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
@@ -1301,7 +1740,7 @@ export interface operations {
                 route?: components["parameters"]["route"];
                 stage?: components["parameters"]["stage"];
                 /** @description the other side of the hop */
-                peer?: string;
+                peer?: components["parameters"]["peer"];
                 cause?: components["schemas"]["Cause"];
                 rule?: components["schemas"]["Rule"];
                 limit?: components["parameters"]["limit"];
@@ -1337,8 +1776,20 @@ export interface operations {
                 route?: components["parameters"]["route"];
                 stage?: components["parameters"]["stage"];
                 /** @description the other side of the hop */
-                peer?: string;
+                peer?: components["parameters"]["peer"];
                 cause?: components["schemas"]["Cause"];
+                /** @description deployment.environment.name */
+                environment?: components["parameters"]["environment"];
+                /** @description service.version */
+                version?: components["parameters"]["version"];
+                /** @description of the entry */
+                outcome?: components["parameters"]["outcome"];
+                /** @description of the entry: answered after the governing limit */
+                late?: components["parameters"]["late"];
+                /** @description margin of the entry below this many seconds */
+                margin_lt?: components["parameters"]["margin_lt"];
+                /** @description margin of the entry above this many seconds */
+                margin_gt?: components["parameters"]["margin_gt"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -1371,6 +1822,18 @@ export interface operations {
                 service?: components["parameters"]["service"];
                 route?: components["parameters"]["route"];
                 cause?: components["schemas"]["Cause"];
+                /** @description deployment.environment.name */
+                environment?: components["parameters"]["environment"];
+                /** @description service.version */
+                version?: components["parameters"]["version"];
+                /** @description of the entry */
+                outcome?: components["parameters"]["outcome"];
+                /** @description of the entry: answered after the governing limit */
+                late?: components["parameters"]["late"];
+                /** @description margin of the entry below this many seconds */
+                margin_lt?: components["parameters"]["margin_lt"];
+                /** @description margin of the entry above this many seconds */
+                margin_gt?: components["parameters"]["margin_gt"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -1402,6 +1865,18 @@ export interface operations {
                 to?: components["parameters"]["to"];
                 service?: components["parameters"]["service"];
                 route?: components["parameters"]["route"];
+                /** @description deployment.environment.name */
+                environment?: components["parameters"]["environment"];
+                /** @description service.version */
+                version?: components["parameters"]["version"];
+                /** @description of the entry */
+                outcome?: components["parameters"]["outcome"];
+                /** @description of the entry: answered after the governing limit */
+                late?: components["parameters"]["late"];
+                /** @description margin of the entry below this many seconds */
+                margin_lt?: components["parameters"]["margin_lt"];
+                /** @description margin of the entry above this many seconds */
+                margin_gt?: components["parameters"]["margin_gt"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -1433,8 +1908,12 @@ export interface operations {
                 to?: components["parameters"]["to"];
                 service?: components["parameters"]["service"];
                 /** @description the other side of the hop */
-                peer?: string;
+                peer?: components["parameters"]["peer"];
                 phase?: components["schemas"]["Phase"];
+                /** @description deployment.environment.name */
+                environment?: components["parameters"]["environment"];
+                /** @description service.version */
+                version?: components["parameters"]["version"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -1467,7 +1946,11 @@ export interface operations {
                 service?: components["parameters"]["service"];
                 stage?: components["parameters"]["stage"];
                 /** @description the other side of the hop */
-                peer?: string;
+                peer?: components["parameters"]["peer"];
+                /** @description deployment.environment.name */
+                environment?: components["parameters"]["environment"];
+                /** @description service.version */
+                version?: components["parameters"]["version"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -1499,7 +1982,9 @@ export interface operations {
                 to?: components["parameters"]["to"];
                 service?: components["parameters"]["service"];
                 /** @description the other side of the hop */
-                peer?: string;
+                peer?: components["parameters"]["peer"];
+                /** @description deployment.environment.name */
+                environment?: components["parameters"]["environment"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -1532,7 +2017,11 @@ export interface operations {
                 service?: components["parameters"]["service"];
                 stage?: components["parameters"]["stage"];
                 /** @description the other side of the hop */
-                peer?: string;
+                peer?: components["parameters"]["peer"];
+                /** @description deployment.environment.name */
+                environment?: components["parameters"]["environment"];
+                /** @description service.version */
+                version?: components["parameters"]["version"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -1550,6 +2039,317 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DependencyReport"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    reportMap: {
+        parameters: {
+            query?: {
+                /** @description RFC 3339, now, or now minus a length: now-90s, now-30m, now-24h, now-7d */
+                from?: components["parameters"]["from"];
+                /** @description as from; exclusive */
+                to?: components["parameters"]["to"];
+                service?: components["parameters"]["service"];
+                stage?: components["parameters"]["stage"];
+                /** @description the other side of the hop */
+                peer?: components["parameters"]["peer"];
+                /** @description deployment.environment.name */
+                environment?: components["parameters"]["environment"];
+                /** @description service.version */
+                version?: components["parameters"]["version"];
+                quadrant?: components["schemas"]["Quadrant"];
+                limit?: components["parameters"]["limit"];
+                /** @description `next` of the previous answer, with the same other parameters */
+                cursor?: components["parameters"]["cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the report */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MapReport"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    reportReserves: {
+        parameters: {
+            query?: {
+                /** @description RFC 3339, now, or now minus a length: now-90s, now-30m, now-24h, now-7d */
+                from?: components["parameters"]["from"];
+                /** @description as from; exclusive */
+                to?: components["parameters"]["to"];
+                service?: components["parameters"]["service"];
+                route?: components["parameters"]["route"];
+                stage?: components["parameters"]["stage"];
+                /** @description the other side of the hop */
+                peer?: components["parameters"]["peer"];
+                /** @description deployment.environment.name */
+                environment?: components["parameters"]["environment"];
+                /** @description service.version */
+                version?: components["parameters"]["version"];
+                limit?: components["parameters"]["limit"];
+                /** @description `next` of the previous answer, with the same other parameters */
+                cursor?: components["parameters"]["cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the report */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReserveReport"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    reportAttribution: {
+        parameters: {
+            query?: {
+                /** @description RFC 3339, now, or now minus a length: now-90s, now-30m, now-24h, now-7d */
+                from?: components["parameters"]["from"];
+                /** @description as from; exclusive */
+                to?: components["parameters"]["to"];
+                /** @description as from; needs before_to */
+                before_from?: string;
+                /** @description as to */
+                before_to?: string;
+                /** @description id of a marker; instead of from, to, before_from and before_to */
+                marker?: string;
+                /** @description how far to look before and after the marker */
+                reach?: string;
+                service?: components["parameters"]["service"];
+                route?: components["parameters"]["route"];
+                /** @description deployment.environment.name */
+                environment?: components["parameters"]["environment"];
+                /** @description service.version */
+                version?: components["parameters"]["version"];
+                limit?: components["parameters"]["limit"];
+                /** @description `next` of the previous answer, with the same other parameters */
+                cursor?: components["parameters"]["cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the report */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AttributionReport"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getAdvice: {
+        parameters: {
+            query?: {
+                /** @description RFC 3339, now, or now minus a length: now-90s, now-30m, now-24h, now-7d */
+                from?: components["parameters"]["from"];
+                /** @description as from; exclusive */
+                to?: components["parameters"]["to"];
+                service?: components["parameters"]["service"];
+                route?: components["parameters"]["route"];
+                stage?: components["parameters"]["stage"];
+                /** @description the other side of the hop */
+                peer?: components["parameters"]["peer"];
+                /** @description deployment.environment.name */
+                environment?: components["parameters"]["environment"];
+                /** @description accepted share of good calls that are cut */
+                false_timeout_rate?: number;
+                limit?: components["parameters"]["limit"];
+                /** @description `next` of the previous answer, with the same other parameters */
+                cursor?: components["parameters"]["cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the advice */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Advice"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getFacets: {
+        parameters: {
+            query?: {
+                /** @description RFC 3339, now, or now minus a length: now-90s, now-30m, now-24h, now-7d */
+                from?: components["parameters"]["from"];
+                /** @description as from; exclusive */
+                to?: components["parameters"]["to"];
+                service?: components["parameters"]["service"];
+                route?: components["parameters"]["route"];
+                stage?: components["parameters"]["stage"];
+                /** @description the other side of any hop */
+                peer?: string;
+                rule?: components["schemas"]["Rule"];
+                /** @description of the entry */
+                outcome?: components["parameters"]["outcome"];
+                class?: components["schemas"]["Class"];
+                cause?: components["schemas"]["Cause"];
+                phase?: components["schemas"]["Phase"];
+                /** @description of the entry: answered after the governing limit */
+                late?: components["parameters"]["late"];
+                /** @description margin of the entry below this many seconds */
+                margin_lt?: components["parameters"]["margin_lt"];
+                /** @description margin of the entry above this many seconds */
+                margin_gt?: components["parameters"]["margin_gt"];
+                /** @description deployment.environment.name */
+                environment?: components["parameters"]["environment"];
+                /** @description service.version */
+                version?: components["parameters"]["version"];
+                limit?: components["parameters"]["limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the facets */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Facets"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listMarkers: {
+        parameters: {
+            query?: {
+                /** @description RFC 3339, now, or now minus a length: now-90s, now-30m, now-24h, now-7d */
+                from?: components["parameters"]["from"];
+                /** @description as from; exclusive */
+                to?: components["parameters"]["to"];
+                service?: components["parameters"]["service"];
+                /** @description deployment.environment.name */
+                environment?: components["parameters"]["environment"];
+                observed?: boolean;
+                limit?: components["parameters"]["limit"];
+                /** @description `next` of the previous answer, with the same other parameters */
+                cursor?: components["parameters"]["cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the markers */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MarkerList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    addMarker: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewMarker"];
+            };
+        };
+        responses: {
+            /** @description the marker */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Marker"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    removeMarker: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 32 hexadecimal digits */
+                id: components["parameters"]["marker_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the removed marker */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Marker"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    restoreMarker: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 32 hexadecimal digits */
+                id: components["parameters"]["marker_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the marker */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Marker"];
                 };
             };
             default: components["responses"]["Problem"];

@@ -1,0 +1,126 @@
+package storage
+
+import (
+	"context"
+	_ "embed"
+
+	"github.com/laxity-dev/laxity/internal/span"
+	"github.com/laxity-dev/laxity/internal/verdict"
+)
+
+// Quadrant tells a slow dependency from a caller that hands down too little.
+type Quadrant string
+
+// The quadrants.
+const (
+	QuadrantHealthy        Quadrant = "healthy"
+	QuadrantStingyCaller   Quadrant = "stingy_caller"
+	QuadrantSlowDependency Quadrant = "slow_dependency"
+	QuadrantBoth           Quadrant = "both"
+)
+
+// Who is blamed: a dependency from a slowdown of SlowFrom, a caller below a generosity of StingyBelow; neither without
+// MinBaseline calls in the baseline to compare with and MinCalls in the window.
+const (
+	SlowFrom    = 1.5
+	StingyBelow = 1
+	MinBaseline = 20
+	MinCalls    = 10
+)
+
+func quadrantOf(generosity, slowdown *float64) Quadrant {
+	stingy, slow := generosity != nil && *generosity < StingyBelow, slowdown != nil && *slowdown >= SlowFrom
+	switch {
+	case stingy && slow:
+		return QuadrantBoth
+	case stingy:
+		return QuadrantStingyCaller
+	case slow:
+		return QuadrantSlowDependency
+	}
+	return QuadrantHealthy
+}
+
+// Rules are the findings over many traces that stand for a quadrant.
+func (q Quadrant) Rules() []verdict.Rule {
+	switch q {
+	case QuadrantSlowDependency:
+		return []verdict.Rule{verdict.RuleSlowDependency}
+	case QuadrantStingyCaller:
+		return []verdict.Rule{verdict.RuleUnrealisticBudget}
+	case QuadrantBoth:
+		return []verdict.Rule{verdict.RuleSlowDependency, verdict.RuleUnrealisticBudget}
+	}
+	return []verdict.Rule{}
+}
+
+// Connections are calls over one kind of connection.
+type Connections struct {
+	Calls uint64        `json:"calls"`
+	P50   *span.Seconds `json:"latency_p50_s"`
+	P99   *span.Seconds `json:"latency_p99_s"`
+}
+
+// DependencyRow is one dependency of one caller.
+type DependencyRow struct {
+	Service string `json:"service"`
+	Peer    string `json:"peer"`
+	Stage   string `json:"stage"`
+	Calls   uint64 `json:"calls"`
+	// Cut counts calls that were cancelled or timed out.
+	Cut           uint64         `json:"cut"`
+	BaselineCalls uint64         `json:"baseline_calls"`
+	AllowanceP50  *span.Seconds  `json:"allowance_p50_s"`
+	UsualP99      *span.Seconds  `json:"usual_p99_s"`
+	LatencyP50    *span.Seconds  `json:"latency_p50_s"`
+	BaselineP50   *span.Seconds  `json:"baseline_p50_s"`
+	Generosity    *float64       `json:"generosity"`
+	Slowdown      *float64       `json:"slowdown"`
+	Quadrant      Quadrant       `json:"quadrant"`
+	Rules         []verdict.Rule `json:"rules"`
+	BetweenP50    *span.Seconds  `json:"between_p50_s"`
+	Fresh         Connections    `json:"fresh"`
+	Reused        Connections    `json:"reused"`
+	Examples      []string       `json:"example_trace_ids"`
+}
+
+//go:embed queries/report_dependencies.sql
+var dependenciesSQL string
+
+// Dependencies answers whether a dependency is slow or its caller stingy.
+func (db *DB) Dependencies(ctx context.Context, q ReportQuestion) ([]DependencyRow, error) {
+	type found struct {
+		DependencyRow
+		seen, allowed, answered                                                        uint64
+		allowance, usual, latency, base, between, fresh, freshTail, reused, reusedTail int64
+	}
+	rows, err := report(ctx, db, "dependencies", dependenciesSQL, q, func(r *found) []any {
+		return []any{&r.Service, &r.Peer, &r.Stage, &r.Calls, &r.seen, &r.Cut, &r.BaselineCalls, &r.allowed, &r.allowance, &r.usual, &r.latency,
+			&r.base, &r.answered, &r.between, &r.Fresh.Calls, &r.fresh, &r.freshTail, &r.Reused.Calls, &r.reused, &r.reusedTail, &r.Examples}
+	})
+	answer := make([]DependencyRow, len(rows))
+	for i, r := range rows {
+		answer[i] = r.DependencyRow
+		a := &answer[i]
+		a.AllowanceP50, a.LatencyP50, a.BetweenP50 = known(r.allowance, r.allowed), known(r.latency, r.seen), known(r.between, r.answered)
+		a.UsualP99, a.BaselineP50 = known(r.usual, r.BaselineCalls), known(r.base, r.BaselineCalls)
+		a.Fresh.P50, a.Fresh.P99 = known(r.fresh, r.Fresh.Calls), known(r.freshTail, r.Fresh.Calls)
+		a.Reused.P50, a.Reused.P99 = known(r.reused, r.Reused.Calls), known(r.reusedTail, r.Reused.Calls)
+		a.Generosity, a.Slowdown = quotient(a.AllowanceP50, a.UsualP99), quotient(a.LatencyP50, a.BaselineP50)
+		a.Quadrant = QuadrantHealthy
+		if r.BaselineCalls >= MinBaseline && r.seen >= MinCalls {
+			a.Quadrant = quadrantOf(a.Generosity, a.Slowdown)
+		}
+		a.Rules = a.Quadrant.Rules()
+	}
+	return answer, err
+}
+
+// quotient is nil where a part is not known or nothing can be divided by.
+func quotient(part, whole *span.Seconds) *float64 {
+	if part == nil || whole == nil || *whole <= 0 {
+		return nil
+	}
+	r := rounded(float64(*part) / float64(*whole))
+	return &r
+}

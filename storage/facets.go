@@ -1,0 +1,51 @@
+package storage
+
+import (
+	"context"
+	_ "embed"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// FacetQuestion asks what the traces that fit may be narrowed by. The filters are those of a search; of the rule and the class of
+// outcome it is enough that a worker judged them.
+type FacetQuestion struct {
+	SearchQuestion
+	Class string
+}
+
+// Facets are counts of traces over the whole of a window.
+type Facets struct {
+	Traces uint64
+	Values []FacetValue
+}
+
+// FacetValue is one value of one facet. Distinct is how many values the facet has, also those that are not here.
+type FacetValue struct {
+	Facet, Value     string
+	Traces, Distinct uint64
+}
+
+//go:embed queries/facets.sql
+var facetsSQL string
+
+// Facets answers with the most frequent values of each facet, at most limit of them.
+func (db *DB) Facets(ctx context.Context, q FacetQuestion) (Facets, error) {
+	var answer Facets
+	parameters := q.filters()
+	parameters["class"], parameters["rule"] = q.Class, q.Rule
+	parameters["limit"] = q.Limit
+	err := db.ask(ctx, facetsSQL, func(rows driver.Rows) error {
+		var v FacetValue
+		if err := rows.Scan(&v.Facet, &v.Value, &v.Traces, &v.Distinct); err != nil {
+			return err
+		}
+		if v.Facet == "traces" {
+			answer.Traces = v.Traces
+			return nil
+		}
+		answer.Values = append(answer.Values, v)
+		return nil
+	}, parameters)
+	return answer, question("facets", err)
+}
