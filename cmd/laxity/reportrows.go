@@ -77,7 +77,7 @@ var reportSpecs = []reportSpec{
 		place: []string{"service", "route", "stage", "peer"},
 		columns: []reportColumn{{"calls", "calls", whole}, {"degraded", "degraded", whole}, {"degraded_ratio", "ratio", share},
 			{"spend_p50_s", "p50", lasting}, {"spend_p95_s", "p95", lasting}},
-		more: []string{"decisions", "causes", "phases"},
+		more: []string{"decisions", "causes", "phases", "trend"},
 	},
 	{
 		name: "cancellations", short: "Why requests were cancelled, and how long clients wait",
