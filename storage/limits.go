@@ -51,20 +51,19 @@ func (db *DB) lengths(ctx context.Context, w Window) ([]edgeLengths, error) {
 		e := edgeLengths{Lengths: limit.Lengths{Buckets: map[int32]int{}}}
 		var buckets []int32
 		var counts []uint64
+		var written uint64
 		var on [len(limit.Grids)]uint64
-		if err := rows.Scan(&e.Caller, &e.Peer, &e.Operation, &buckets, &counts, &on[0], &on[1], &on[2], &on[3]); err != nil {
+		if err := rows.Scan(&e.Caller, &e.Peer, &e.Operation, &buckets, &counts, &written, &on[0], &on[1], &on[2], &on[3]); err != nil {
 			return err
 		}
-		total := 0
 		for i, b := range buckets {
 			e.Buckets[b] = int(counts[i])
-			total += int(counts[i])
 		}
 		var whole [len(limit.Grids)]int
 		for i := range on {
 			whole[i] = int(on[i])
 		}
-		e.Grid = limit.OnGrid(whole, total)
+		e.Grid = limit.OnGrid(whole, int(written))
 		answer = append(answer, e)
 		return nil
 	}, w.arrival(map[string]any{"limit": maxEdges}))

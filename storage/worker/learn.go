@@ -43,11 +43,12 @@ func (w *Worker) kept(ctx context.Context) (limits []storage.FoundLimit, err err
 // because of it are judged again before it is written, so that a worker that ends between the two does both again. One shard
 // learns for all.
 func (p *pass) learn(ctx context.Context, kept []storage.FoundLimit, horizon time.Time) error {
-	if p.config.Shard.Number > 1 || p.version.Sub(p.progress[storage.StepLimits]) < max(p.config.LearnEvery, learnShare*p.learning) {
+	if p.config.Shard.Number > 1 || p.version.Sub(p.progress[storage.StepLimits]) < p.config.LearnEvery ||
+		time.Since(p.learnedAt) < learnShare*p.learning {
 		return nil
 	}
 	began := time.Now()
-	defer func() { p.learning = time.Since(began) }()
+	defer func() { p.learning, p.learnedAt = time.Since(began), time.Now() }()
 	if err := p.limits(ctx, kept, horizon); err != nil {
 		return err
 	}

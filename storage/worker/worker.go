@@ -76,9 +76,10 @@ type Worker struct {
 	store  *storage.DB
 	config Config
 	stats  stats
-	// learning is how long the last search for limits and offsets took.
-	learning time.Duration
-	pulls    pulls
+	// learning is how long the last search for limits and offsets took, which ended at learnedAt, well or not.
+	learning  time.Duration
+	learnedAt time.Time
+	pulls     pulls
 	// counted is when all of an attached table was counted last.
 	counted time.Time
 
