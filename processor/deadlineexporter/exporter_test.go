@@ -136,6 +136,23 @@ func TestWritesAndRetries(t *testing.T) {
 	}
 }
 
+// Spans are not copied for an exporter that only reads them.
+func TestSpansAreOnlyRead(t *testing.T) {
+	factory := NewFactory()
+	config := factory.CreateDefaultConfig().(*Config)
+	config.DSN = "http://127.0.0.1:1/laxity"
+	traces, err := factory.CreateTraces(t.Context(), exportertest.NewNopSettings(factory.Type()), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if traces.Capabilities().MutatesData {
+		t.Error("the exporter says that it changes spans")
+	}
+	if err := traces.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestLifecycle(t *testing.T) {
 	f := NewFactory()
 	config := f.CreateDefaultConfig().(*Config)
