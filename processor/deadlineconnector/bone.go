@@ -97,9 +97,7 @@ func (m *meter) find(b *batch, n *note, now int64) {
 		m.running(p, -1, now)
 	}
 	m.skeletons.add(k, func(o orphan) {
-		g := m.at(o.place)
-		m.add(g, &value{mOrphanEarly, true, o.cause, o.time.Seconds()}, o.n, n, now)
-		m.add(g, &value{mOrphanSpans, true, o.cause, 1}, o.n, n, now)
+		m.add(m.at(o.place), &value{mOrphanEarly, true, o.cause, o.time.Seconds()}, o.n, n, now)
 	})
 	for _, h := range k.opened {
 		if p, ok := m.skeletons.opens(h, k.service, now); ok {

@@ -30,7 +30,6 @@ const (
 	mRegrants
 	mStillRunning
 	mOrphanEarly
-	mOrphanSpans
 	metricCount
 )
 
@@ -60,7 +59,6 @@ var names = [metricCount]string{
 	mRegrants:               budgetattr.MetricRegrants,
 	mStillRunning:           budgetattr.MetricStillRunning,
 	mOrphanEarly:            budgetattr.MetricOrphanEarly,
-	mOrphanSpans:            budgetattr.MetricOrphanSpans,
 }
 
 // describe returns what budgetattr says of the metrics that are measured here.

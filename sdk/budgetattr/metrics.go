@@ -18,10 +18,11 @@ const (
 	// MetricRemainingAdmission is a histogram of what was left just before a hop.
 	MetricRemainingAdmission = "deadline.remaining.admission"
 	// MetricOrphanEarly sums orphan time as far as the connector sees it, a lower bound; MetricOrphanTime sums it as judged
-	// from storage. MetricOrphanSpans counts the spans of the early bound.
-	MetricOrphanEarly = "deadline.orphan.early"
-	MetricOrphanTime  = "deadline.orphan.time"
-	MetricOrphanSpans = "deadline.orphan.spans"
+	// from storage, MetricOrphanSpans counts its spans, and MetricOrphanTakenBack sums what later spans disproved.
+	MetricOrphanEarly     = "deadline.orphan.early"
+	MetricOrphanTime      = "deadline.orphan.time"
+	MetricOrphanSpans     = "deadline.orphan.spans"
+	MetricOrphanTakenBack = "deadline.orphan.time.taken_back"
 	// MetricRefused counts work that was not started, by stage; the stage is empty for the request itself.
 	MetricRefused = "deadline.refused"
 	// MetricCancellations counts cancellations by cause, MetricCancellationsConfirmed those whose work was seen to stop.
@@ -169,7 +170,8 @@ func Metrics() []Metric {
 		{Name: MetricRegrants, Unit: "{unit}", On: OnEntry, SDK: true, Connector: true, Meaning: "units of work with a deadline that a person granted anew"},
 		{Name: MetricStillRunning, Instrument: Gauge, Unit: "{hop}", On: OnHop, SDK: true, Connector: true, Meaning: "hops that run though their request is over"},
 		{Name: MetricOrphanEarly, Unit: "s", On: OnEither, Label: LabelCause, Connector: true, Meaning: "orphan time as far as seen so far: a lower bound, early"},
-		{Name: MetricOrphanSpans, Unit: "{span}", On: OnEither, Label: LabelCause, Connector: true, Meaning: "spans with orphan time in that bound"},
 		{Name: MetricOrphanTime, Unit: "s", On: OnEither, Label: LabelCause, Worker: true, Meaning: "orphan time as judged from storage"},
+		{Name: MetricOrphanTakenBack, Unit: "s", On: OnEither, Label: LabelCause, Worker: true, Meaning: "orphan time counted before, that later spans of its trace disproved"},
+		{Name: MetricOrphanSpans, Unit: "{span}", On: OnEither, Label: LabelCause, Worker: true, Meaning: "spans with orphan time, as judged from storage"},
 	}
 }
