@@ -30,6 +30,8 @@ const Local = page(async () => (await import("./pages/Local.tsx")).Local);
 const Orphans = page(async () => (await import("./pages/Orphans.tsx")).Orphans);
 const Cancellations = page(async () => (await import("./pages/Cancellations.tsx")).Cancellations);
 const Retries = page(async () => (await import("./pages/Retries.tsx")).Retries);
+const Conformance = page(async () => (await import("./pages/Conformance.tsx")).Conformance);
+const Limits = page(async () => (await import("./pages/Limits.tsx")).Limits);
 const Propagation = page(async () => (await import("./pages/Propagation.tsx")).Propagation);
 
 const queries = new QueryClient({ defaultOptions: { queries: { retry, refetchOnWindowFocus: true, staleTime: 10_000 } } });
@@ -52,6 +54,8 @@ createRoot(document.getElementById("root") as HTMLElement).render(
             <Route path="/cancellations" component={Cancellations} />
             <Route path="/retries" component={Retries} />
             <Route path="/propagation" component={Propagation} />
+            <Route path="/conformance" component={Conformance} />
+            <Route path="/limits" component={Limits} />
             <Route path="/traces/:id">{({ id }) => <TracePage key={id} id={id.toLowerCase()} />}</Route>
             <Route component={NotFound} />
           </Switch>

@@ -19,8 +19,10 @@ export type TraceRow = Schemas["TraceRow"];
 export type TraceSearch = Schemas["TraceSearch"];
 
 export type CancellationRow = Schemas["CancellationRow"];
+export type ConformanceRow = Schemas["ConformanceRow"];
 export type DependencyRow = Schemas["DependencyRow"];
 export type FindingRow = Schemas["FindingRow"];
+export type LimitRow = Schemas["LimitRow"];
 export type LocalRow = Schemas["LocalRow"];
 export type OrphanRow = Schemas["OrphanRow"];
 export type PhaseRow = Schemas["PhaseRow"];
@@ -31,8 +33,10 @@ export type StageRow = Schemas["StageRow"];
 /** The reports that answer with a table of rows and take the usual parameters. */
 export interface Reports {
   cancellations: CancellationRow;
+  conformance: ConformanceRow;
   dependencies: DependencyRow;
   findings: FindingRow;
+  limits: LimitRow;
   local: LocalRow;
   margin: MarginRow;
   orphans: OrphanRow;

@@ -1,6 +1,7 @@
 import { useServices } from "../api/queries.ts";
 import { causeValues, outcomeValues, phaseValues } from "../api/names.ts";
 import type { TraceRow } from "../api/shapes.ts";
+import type { ExcludedName, Exclusion } from "../model/exclusions.ts";
 import type { Filters } from "../model/filters.ts";
 import { countBy } from "../model/facets.ts";
 import { ruleName, ruleNames, words } from "../model/words.ts";
@@ -9,11 +10,12 @@ interface Props {
   filters: Filters;
   rows: readonly TraceRow[];
   change: (changes: Record<string, string>) => void;
+  exclude: (exclusion: Exclusion) => void;
   open: boolean;
 }
 
 /** Narrows a search. The counts are those of the rows shown. */
-export function Facets({ filters, rows, change, open }: Props) {
+export function Facets({ filters, rows, change, exclude, open }: Props) {
   const services = useServices().data?.rows ?? [];
   const chosen = services.filter((row) => !filters["service"] || row.service === filters["service"]);
   const unique = (values: string[]) => [...new Set(values)].sort();
@@ -21,9 +23,10 @@ export function Facets({ filters, rows, change, open }: Props) {
     <aside className="panel facets" data-open={open} aria-label="Filters">
       <Choice label="Service" name="service" options={services.map((row) => row.service)} {...{ filters, change }} />
       <Choice label="Route" name="route" options={unique(chosen.flatMap((row) => row.routes))} {...{ filters, change }} />
-      <Facet label="Outcome" name="outcome" values={outcomeValues} counts={countBy(rows, (row) => [row.outcome])} word={words} {...{ filters, change }} />
-      <Facet label="In time" name="late" values={["true", "false"]} counts={countBy(rows, (row) => [String(row.late)])} word={(value) => (value === "true" ? "Late" : "Not late")} {...{ filters, change }} />
-      <Facet label="Finding" name="rule" values={ruleNames} counts={countBy(rows, (row) => row.rules)} word={ruleName} {...{ filters, change }} />
+      <Facet label="Kind" name="class" values={classes} counts={countBy(rows, (row) => [row.class])} word={words} {...{ filters, change, exclude }} />
+      <Facet label="Outcome" name="outcome" values={outcomeValues} counts={countBy(rows, (row) => [row.outcome])} word={words} {...{ filters, change, exclude }} />
+      <Facet label="In time" name="late" values={["true", "false"]} counts={countBy(rows, (row) => [String(row.late)])} word={(value) => (value === "true" ? "Late" : "Not late")} {...{ filters, change, exclude }} />
+      <Facet label="Finding" name="rule" values={ruleNames} counts={countBy(rows, (row) => row.rules)} word={ruleName} {...{ filters, change, exclude }} />
       <div>
         <h3>Margin, seconds</h3>
         <div className="pair">
@@ -60,7 +63,17 @@ function Choice({ label, name, options, filters, change, word = (value) => value
   );
 }
 
-function Facet({ label, name, values, counts, word, filters, change }: FilterProps & { values: readonly string[]; counts: Map<string, number>; word: (value: string) => string }) {
+interface FacetProps extends FilterProps {
+  name: ExcludedName;
+  values: readonly string[];
+  counts: Map<string, number>;
+  word: (value: string) => string;
+  exclude: (exclusion: Exclusion) => void;
+}
+
+const classes = ["late_or_failed", "degraded", "benign", "in_time"];
+
+function Facet({ label, name, values, counts, word, filters, change, exclude }: FacetProps) {
   const current = filters[name];
   const button = (value: string) => (
     <li key={value}>
@@ -68,6 +81,7 @@ function Facet({ label, name, values, counts, word, filters, change }: FilterPro
         <span>{word(value)}</span>
         <span className="num">{counts.get(value) ?? ""}</span>
       </button>
+      <button type="button" className="plain without" aria-label={`Without ${word(value)}`} title={`Without ${word(value)}`} onClick={() => exclude({ name, value })}>−</button>
     </li>
   );
   const seen = values.filter((value) => counts.has(value) || value === current);

@@ -1,9 +1,10 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useMemo, useRef } from "react";
 import type { Line } from "../api/shapes.ts";
-import type { Account } from "../model/statement.ts";
+import { totalOutside, type Account } from "../model/statement.ts";
 import { formatColumn, scaleFor, type Scale } from "../model/seconds.ts";
 import { LedgerLine } from "./LedgerLine.tsx";
+import { usePrinting } from "./printing.ts";
 
 interface Props {
   account: Account;
@@ -16,13 +17,17 @@ interface Props {
 
 type Row = Line | "outside";
 
+// Beyond that nobody reads paper; the Markdown has every line.
+const mostPrinted = 1000;
+
 /** The statement as an account book: opening, every debit with the running balance, closing, and what lies outside. */
 export function Ledger({ account, opening, colourOf, selected, select, showSpan }: Props) {
   const scroll = useRef<HTMLDivElement>(null);
   const rows = useMemo<Row[]>(() => (account.outside.length > 0 ? [...account.inside, "outside", ...account.outside] : account.inside), [account]);
   const scale = scaleFor(account.largest);
+  const printing = usePrinting();
   const list = useVirtualizer({
-    count: rows.length, getScrollElement: () => scroll.current, estimateSize: () => 54, overscan: 8,
+    count: rows.length, getScrollElement: () => scroll.current, estimateSize: () => 54, overscan: printing ? mostPrinted : 8,
     scrollMargin: 32, scrollPaddingStart: 40, scrollPaddingEnd: 60,
     getItemKey: (i) => keyOf(rows[i]),
   });
@@ -68,10 +73,11 @@ export interface Position {
 }
 
 function OutsideTitle({ position, account, scale, rowIndex }: { position: Position; account: Account; scale: Scale; rowIndex: number }) {
-  const total = account.outside.reduce((sum, line) => sum + (line.kind === "orphan" && !line.included_in ? line.amount_s : 0), 0);
+  const total = totalOutside(account, "orphan");
+  const overhang = totalOutside(account, "overhang");
   return (
     <div className="ledger-row outside-title" role="row" aria-rowindex={rowIndex} {...position}>
-      <span role="cell">Outside the account{total > 0 && <span className="bad"> · {formatColumn(total, scale)} {scale.unit} of orphan work</span>}</span>
+      <span role="cell">Outside the account{total > 0 && <span className="bad"> · {formatColumn(total, scale)} {scale.unit} of orphan work</span>}{overhang > 0 && <span className="quiet"> · {formatColumn(overhang, scale)} {scale.unit} of overhang, blamed on nobody</span>}</span>
     </div>
   );
 }

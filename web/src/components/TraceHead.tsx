@@ -1,10 +1,13 @@
+import { useMemo } from "react";
 import type { Statement, Trace } from "../api/shapes.ts";
 import { incidentMarkdown } from "../api/queries.ts";
 import { url } from "../api/client.ts";
+import { cancellationOf } from "../model/cancel.ts";
 import { formatInstant } from "../model/instants.ts";
 import { formatSeconds } from "../model/seconds.ts";
-import { headline, mostlyIn } from "../model/statement.ts";
+import { headline, mostlyIn, readAccount, totalOutside } from "../model/statement.ts";
 import { sourceName, targetName } from "../model/words.ts";
+import { CancelTimeline } from "./CancelTimeline.tsx";
 import { CopyButton } from "./CopyButton.tsx";
 import { Findings } from "./Findings.tsx";
 import { Icon } from "./Icon.tsx";
@@ -23,6 +26,8 @@ interface Props {
 /** Who, when, how it ended, and what was found, before any detail. */
 export function TraceHead({ id, trace, statement, selected, showSpan, drawAccount }: Props) {
   const shown = zone.use();
+  const cancellation = useMemo(() => cancellationOf(trace?.spans ?? []), [trace]);
+  const origin = trace?.spans.find((span) => span.span_id === statement?.entry_span_id)?.at_s ?? 0;
   const started = statement?.started_at ?? trace?.started_at;
   return (
     <header className="trace-head" data-trace={id}>
@@ -31,6 +36,7 @@ export function TraceHead({ id, trace, statement, selected, showSpan, drawAccoun
           <div className="trace-id">
             <span>Trace <span className="mono">{id}</span></span>
             {started && <span>{formatInstant(started, shown)} {shown === "UTC" ? "UTC" : ""}</span>}
+            {trace?.spans.some((span) => span.resource["laxity.sample"] === "true") && <span className="chip" title="Made by the sample services, not by yours">Sample</span>}
             {trace && <span>{trace.spans.length.toLocaleString("en")} {trace.spans.length === 1 ? "span" : "spans"}</span>}
           </div>
           <h1>{statement ? <><bdi>{statement.service}</bdi> · <bdi>{statement.route || "unnamed"}</bdi></> : "Trace"}</h1>
@@ -43,6 +49,8 @@ export function TraceHead({ id, trace, statement, selected, showSpan, drawAccoun
         </div>
         <div className="actions">
           <Entries trace={trace} statement={statement} drawAccount={drawAccount} />
+          <CopyButton label="Copy link" text={() => window.location.href} />
+          <button type="button" className="button" onClick={() => window.print()}>Print</button>
           <CopyButton label="Copy as Markdown" text={() => incidentMarkdown(id, statement?.entry_span_id ?? "")} />
           <a className="button" href={url(`/traces/${id}/incident`, { format: "json", entry: statement?.entry_span_id })}>JSON</a>
         </div>
@@ -50,6 +58,7 @@ export function TraceHead({ id, trace, statement, selected, showSpan, drawAccoun
       {statement && <Figures statement={statement} />}
       <Notices trace={trace} statement={statement} />
       {statement && <Findings statement={statement} selected={selected} show={showSpan} />}
+      {cancellation && <CancelTimeline cancellation={cancellation} origin={origin} selected={selected} showSpan={showSpan} />}
     </header>
   );
 }
@@ -72,6 +81,7 @@ function Entries({ trace, statement, drawAccount }: Pick<Props, "trace" | "state
 function Figures({ statement }: { statement: Statement }) {
   const { budget } = statement;
   const late = (statement.margin_s ?? 0) < 0;
+  const overhang = totalOutside(readAccount(statement), "overhang");
   const asked = budget && budget.requested_s !== null && budget.requested_s !== budget.received_s ? `, asked for ${formatSeconds(budget.requested_s)}` : "";
   return (
     <dl className="figures">
@@ -80,6 +90,7 @@ function Figures({ statement }: { statement: Statement }) {
       {budget && <div><dt>Margin</dt><dd className={late ? "bad" : undefined}>{formatSeconds(statement.margin_s)}</dd></div>}
       <div><dt>Outcome</dt><dd><Outcome outcome={statement.outcome} kind={statement.class} late={statement.late} /></dd></div>
       {statement.orphan_s > 0 && <div><dt>Orphan work</dt><dd className="bad">{formatSeconds(statement.orphan_s)}</dd></div>}
+      {overhang > 0 && <div><dt>Overhang, blamed on nobody</dt><dd>{formatSeconds(overhang)}</dd></div>}
       {statement.post_cancel_s > 0 && <div><dt>After cancellation</dt><dd className="warn">{formatSeconds(statement.post_cancel_s)}</dd></div>}
       {Object.entries(statement.costs).map(([unit, value]) => <div key={unit}><dt>{unit} after the end</dt><dd>{value.toLocaleString("en")}</dd></div>)}
     </dl>

@@ -1,16 +1,19 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useMemo, useRef, useState } from "react";
-import { ticks, type Range } from "../model/timeline.ts";
+import { extent, ticks, type Range } from "../model/timeline.ts";
 import type { Node } from "../model/tree.ts";
 import type { Drawn } from "../model/view.ts";
 import { formatSeconds } from "../model/seconds.ts";
 import { BurnDown } from "./BurnDown.tsx";
+import { Minimap } from "./Minimap.tsx";
 import { TimeAxis } from "./TimeAxis.tsx";
 import { WaitedPath } from "./WaitedPath.tsx";
 import { WaterfallRow } from "./WaterfallRow.tsx";
 
 export const rowHeight = 26;
 const stripHeight = 96;
+// From so many rows on the whole no longer shows at a glance.
+const manyRows = 100;
 
 interface Props {
   nodes: readonly Node[];
@@ -59,7 +62,10 @@ export function Waterfall({ nodes, drawn, range, zoom, colourOf, collapsed, togg
     event.preventDefault();
     chosen();
   };
+  const whole = useMemo(() => extent(nodes), [nodes]);
   return (
+    <>
+    {nodes.length >= manyRows && <Minimap nodes={nodes} whole={whole} first={shown[0]?.index ?? 0} last={shown.at(-1)?.index ?? 0} range={range} colourOf={colourOf} go={(row) => rows.scrollToIndex(row, { align: "center" })} />}
     <div className="pane-scroll wf" ref={scroll} style={{ "--tree": `${tree}px` } as React.CSSProperties}>
       <div className="wf-head">
         <div className="wf-head-name">
@@ -92,6 +98,7 @@ export function Waterfall({ nodes, drawn, range, zoom, colourOf, collapsed, togg
         })}
       </div>
     </div>
+    </>
   );
 }
 

@@ -7,7 +7,7 @@ export function filterText(name: string, value: string): string {
     case "margin_gt": return `Margin above ${value} s`;
     case "late": return value === "true" ? "Late" : "Not late";
     case "rule": return ruleName(value);
-    case "outcome": case "cause": case "phase": return words(value);
+    case "outcome": case "class": case "cause": case "phase": return words(value);
   }
   return `${words(name)}: ${value}`;
 }

@@ -4,7 +4,7 @@ import { defaultFrom } from "./window.ts";
 export type Filters = Record<string, string>;
 
 export const filterNames = [
-  "service", "route", "stage", "peer", "outcome", "cause", "phase", "rule", "late", "margin_lt", "margin_gt",
+  "service", "route", "stage", "peer", "outcome", "class", "cause", "phase", "rule", "late", "margin_lt", "margin_gt",
 ] as const;
 export type FilterName = (typeof filterNames)[number];
 

@@ -39,7 +39,11 @@ export const placeGroups: readonly PlaceGroup[] = [
   },
   {
     label: "Handing down",
-    places: [{ path: "/propagation", label: "Propagation", asks: "Does the budget arrive where it is needed?" }],
+    places: [
+      { path: "/propagation", label: "Propagation", asks: "Does the budget arrive where it is needed?" },
+      { path: "/conformance", label: "Conformance", asks: "What do services record, and what not?" },
+      { path: "/limits", label: "Hidden limits", asks: "Which timeouts has nobody recorded?" },
+    ],
   },
 ];
 

@@ -13,6 +13,8 @@ export const reportFilters: { readonly [Name in ReportName]: readonly (FilterNam
   retries: ["service", "stage", "peer"],
   propagation: ["service", "peer"],
   dependencies: ["service", "stage", "peer"],
+  conformance: ["service"],
+  limits: ["service", "peer"],
 };
 
 /** The parameters of a report: the window and those filters that it knows, since an unknown one is an error. */

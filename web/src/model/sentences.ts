@@ -1,4 +1,4 @@
-import type { CancellationRow, DependencyRow, FindingRow, LocalRow, OrphanRow, PhaseRow, PropagationRow, RetryRow, StageRow } from "../api/shapes.ts";
+import type { CancellationRow, ConformanceRow, DependencyRow, FindingRow, LimitRow, LocalRow, OrphanRow, PhaseRow, PropagationRow, RetryRow, StageRow } from "../api/shapes.ts";
 import { formatCount, formatRatio, formatSeconds } from "./seconds.ts";
 import { addCounts, groupBy, sum } from "./sums.ts";
 import { ruleName, words } from "./words.ts";
@@ -83,6 +83,19 @@ export function dependencySentence(rows: readonly DependencyRow[]): string {
   if (slowest) parts.push(`${slowest.peer} answers ${slowest.service} ${factor(slowest.slowdown)} as slowly as usual`);
   if (stingiest) parts.push(`${stingiest.service} gives ${stingiest.peer} ${formatRatio(stingiest.generosity)} of what it usually needs`);
   return parts.length > 0 ? parts.join("; ") : "Every dependency gets the time it usually needs and takes no longer than usual";
+}
+
+export function conformanceSentence(rows: readonly ConformanceRow[]): string {
+  const lacking = rows.filter((row) => row.missing.length > 0);
+  if (lacking.length === 0) return `${rows.length === 1 ? "The one service records" : `All ${rows.length} services record`} what a budget needs`;
+  const [most] = [...lacking].sort((a, b) => b.missing.length - a.missing.length);
+  return `${count(lacking.length, "service")} of ${rows.length} ${lacking.length === 1 ? "leaves" : "leave"} out facts; ${most?.service ?? ""} ${most?.missing.length} of them`;
+}
+
+export function limitSentence(rows: readonly LimitRow[]): string {
+  const [most] = [...rows].sort((a, b) => b.cut - a.cut);
+  if (!most) return "";
+  return `${rows.length === 1 ? "One timeout stands" : `${rows.length} timeouts stand`} in no span; ${most.service} gives ${most.peer || most.operation} ${formatSeconds(most.limit_s)} and cut ${count(most.cut, "call")}`;
 }
 
 function factor(value: number | null): string {

@@ -27,6 +27,11 @@ export function readAccount(statement: Statement): Account {
   return account;
 }
 
+/** What lies outside the account under one kind, without what another line counts already. */
+export function totalOutside(account: Account, kind: LineKind): number {
+  return account.outside.reduce((sum, line) => sum + (line.kind === kind && !line.included_in ? line.amount_s : 0), 0);
+}
+
 /** One stretch of the request's time and the line it was charged to; times in seconds after the start of the entry span. */
 export interface Charge {
   line: Line;

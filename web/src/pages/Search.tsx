@@ -5,17 +5,19 @@ import type { TraceRow } from "../api/shapes.ts";
 import { Facets } from "../components/Facets.tsx";
 import { Freshness } from "../components/Freshness.tsx";
 import { Icon } from "../components/Icon.tsx";
+import { Narrow } from "../components/Narrow.tsx";
 import { Outcome } from "../components/Outcome.tsx";
 import { useRows } from "../components/rows.ts";
 import { zone } from "../components/settings.ts";
 import { Spent } from "../components/Spent.tsx";
 import { Empty, Failure, FirstTrace, Loading, Stale } from "../components/States.tsx";
+import { leaveOut, readExclusions, toggleExclusion, type Exclusion } from "../model/exclusions.ts";
 import { filterText } from "../model/filterText.ts";
 import { filterNames, readFilters, withFilter, type Filters } from "../model/filters.ts";
 import { windowLabel } from "../model/window.ts";
 import { ago, formatInstant } from "../model/instants.ts";
 import { formatCount, formatSeconds } from "../model/seconds.ts";
-import { ruleName, severityOf } from "../model/words.ts";
+import { ruleName, severityOf, words } from "../model/words.ts";
 
 export function Search() {
   const [query, setQuery] = useSearchParams();
@@ -26,8 +28,11 @@ export function Search() {
   const data = health.data?.data;
   if (data && data.hops === 0 && data.spans === 0) return <FirstTrace />;
   const change = (changes: Record<string, string>) => setQuery(withFilter(query, changes));
+  const exclusions = readExclusions(query);
+  const exclude = (exclusion: Exclusion) => setQuery((current) => toggleExclusion(current, exclusion));
   const pages = search.data?.pages ?? [];
-  const rows = pages.flatMap((page) => page.rows);
+  const answered = pages.flatMap((page) => page.rows);
+  const rows = leaveOut(answered, exclusions);
   const examined = pages.reduce((sum, page) => sum + page.examined, 0);
   return (
     <>
@@ -38,6 +43,7 @@ export function Search() {
           <p className="facts small">
             <span>{windowLabel({ from: filters["from"] ?? "", to: filters["to"] ?? "" }, zone.use())}</span>
             {pages[0] && <span><b>{formatCount(rows.length)}{search.hasNextPage ? "+" : ""}</b> found, {formatCount(examined)} examined</span>}
+            {rows.length < answered.length && <span><b>{formatCount(answered.length - rows.length)}</b> left out</span>}
             {pages[0] && <Freshness watermark={pages[0].watermark} provisional={false} />}
           </p>
         </div>
@@ -45,9 +51,9 @@ export function Search() {
           <button type="button" className="button facets-toggle" aria-expanded={open} onClick={() => setOpen(!open)}>Filters</button>
         </div>
       </div>
-      <Active filters={filters} change={change} />
+      <Active filters={filters} change={change} exclusions={exclusions} exclude={exclude} />
       <div className="search">
-        <Facets filters={filters} rows={rows} change={change} open={open} />
+        <Facets filters={filters} rows={rows} change={change} exclude={exclude} open={open} />
         <div className="page-results">
           {search.data && <Stale error={search.error} at={search.dataUpdatedAt} retry={search.refetch} />}
           {search.isPending && <Loading what="traces" rows={12} />}
@@ -55,7 +61,7 @@ export function Search() {
           {search.data && rows.length === 0 && <Nothing more={search.hasNextPage} go={() => search.fetchNextPage()} busy={search.isFetchingNextPage} filters={filters} change={change} />}
           {rows.length > 0 && (
             <div className={`panel results${search.isPlaceholderData ? " stale" : ""}`}>
-              <Results rows={rows} />
+              <Results rows={rows} change={change} exclude={exclude} />
               <div className="results-foot">
                 {search.hasNextPage
                   ? <button type="button" className="button" disabled={search.isFetchingNextPage} onClick={() => search.fetchNextPage()}>{search.isFetchingNextPage ? "Searching" : "Search further back"}</button>
@@ -69,14 +75,26 @@ export function Search() {
   );
 }
 
-function Active({ filters, change }: { filters: Filters; change: (changes: Record<string, string>) => void }) {
+interface ActiveProps {
+  filters: Filters;
+  change: (changes: Record<string, string>) => void;
+  exclusions: readonly Exclusion[];
+  exclude: (exclusion: Exclusion) => void;
+}
+
+function Active({ filters, change, exclusions, exclude }: ActiveProps) {
   const active = filterNames.filter((name) => filters[name]);
-  if (active.length === 0) return null;
+  if (active.length + exclusions.length === 0) return null;
   return (
     <div className="filters" role="group" aria-label="Active filters">
       {active.map((name) => (
         <button key={name} type="button" aria-label={`Remove the filter ${name}`} onClick={() => change({ [name]: "" })}>
           {filterText(name, filters[name] ?? "")} <Icon name="cross" />
+        </button>
+      ))}
+      {exclusions.map((exclusion) => (
+        <button key={`${exclusion.name} ${exclusion.value}`} type="button" className="without" aria-label={`Take back: without ${filterText(exclusion.name, exclusion.value)}`} onClick={() => exclude(exclusion)}>
+          Without {filterText(exclusion.name, exclusion.value)} <Icon name="cross" />
         </button>
       ))}
       {active.length > 1 && <button type="button" onClick={() => change(Object.fromEntries(active.map((name) => [name, ""])))}>Remove all</button>}
@@ -101,7 +119,13 @@ function Nothing({ more, go, busy, filters, change }: { more: boolean; go: () =>
   );
 }
 
-function Results({ rows }: { rows: readonly TraceRow[] }) {
+interface ResultsProps {
+  rows: readonly TraceRow[];
+  change: (changes: Record<string, string>) => void;
+  exclude: (exclusion: Exclusion) => void;
+}
+
+function Results({ rows, change, exclude }: ResultsProps) {
   const shown = zone.use();
   const [current, body] = useRows(rows.length, (i) => rows[i] && tracePath(rows[i]));
   return (
@@ -121,7 +145,7 @@ function Results({ rows }: { rows: readonly TraceRow[] }) {
           <tr key={row.trace_id} className={i === current ? "current" : undefined}>
             <td className="wide">
               <Link className="open" href={tracePath(row)}>{row.route || "unnamed"}</Link>
-              <span className="below"><bdi>{row.service}</bdi> · <span className="mono">{row.trace_id.slice(0, 8)}</span>{!row.complete && " · spans are missing"}</span>
+              <span className="below"><Narrow what={`service ${row.service}`} only={() => change({ service: row.service })} without={() => exclude({ name: "service", value: row.service })}><bdi>{row.service}</bdi></Narrow> · <span className="mono">{row.trace_id.slice(0, 8)}</span>{!row.complete && " · spans are missing"}</span>
             </td>
             <td className="wide when" title={row.started_at}>{formatInstant(row.started_at, shown)}<span className="below">{ago(row.started_at, Date.now())}</span></td>
             <td>
@@ -129,9 +153,9 @@ function Results({ rows }: { rows: readonly TraceRow[] }) {
               <Spent duration={row.duration_s} budget={row.budget_s} />
             </td>
             <td className={`num${(row.margin_s ?? 0) < 0 ? " bad" : ""}`} data-label="Margin">{formatSeconds(row.margin_s)}</td>
-            <td><Outcome outcome={row.outcome} kind={row.class} late={row.late} /></td>
+            <td><Narrow what={words(row.outcome)} only={() => change({ outcome: row.outcome })} without={() => exclude({ name: "outcome", value: row.outcome })}><Outcome outcome={row.outcome} kind={row.class} late={row.late} /></Narrow></td>
             <td className="wide">
-              {row.first_violation ? <Violation rule={row.first_violation} /> : <span className="quiet">No violation</span>}
+              {row.first_violation ? <Narrow what={ruleName(row.first_violation)} only={() => change({ rule: row.first_violation })} without={() => exclude({ name: "rule", value: row.first_violation })}><Violation rule={row.first_violation} /></Narrow> : <span className="quiet">No violation</span>}
               <Others row={row} />
             </td>
           </tr>

@@ -1,4 +1,4 @@
-import { useMemo, useState } from "react";
+import { useCallback, useMemo, useState } from "react";
 import { useSearchParams } from "wouter";
 import { ApiError } from "../api/client.ts";
 import { useStatement, useTrace } from "../api/queries.ts";
@@ -83,7 +83,7 @@ function Loaded({ id, trace, statement, problem }: LoadedProps) {
   const drawn = useMemo(() => (trace && statement ? drawOn(trace, statement) : null), [trace, statement]);
   const account = useMemo(() => (statement ? readAccount(statement) : null), [statement]);
   const colours = useMemo(() => assignColours([...all.map((node) => node.span?.service ?? ""), ...(statement?.lines.map((line) => line.peer || line.service || "") ?? [])].filter(Boolean)), [all, statement]);
-  const colourOf = (service: string) => colours.get(service) ?? "var(--ink-2)";
+  const colourOf = useCallback((service: string) => colours.get(service) ?? "var(--ink-2)", [colours]);
 
   const whole = wholeRange(drawn, extent(all));
   const request = drawn ? requestRange(drawn, whole) : whole;
