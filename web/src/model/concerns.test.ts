@@ -3,12 +3,12 @@ import type { MarginRow, StageRow } from "../api/shapes.ts";
 import { degrading, forecast, missedConcern, missedOverTime, noForecast, runningOut } from "./concerns.ts";
 
 const row = (more: Partial<MarginRow>): MarginRow => ({
-  service: "s", route: "/r", buckets: [], requests: 100, with_budget: 100, answered: 100, late: 0, exhausted: 0, missed_ratio: 0,
+  service: "s", route: "/r", buckets: [], requests: 100, seen: 100, with_budget: 100, answered: 100, late: 0, exhausted: 0, missed_ratio: 0,
   margin_p05_s: 0.5, margin_p50_s: 0.6, margin_p95_s: 0.7, used_p50: 0.4, budget_p50_s: 1, week_ago: null, provisional: false, trend: null, ...more,
 });
 const trend = (more: object) => ({ slope_s_per_day: -0.021, p_value: 0.001, significant: true, days: 20, level_s: 0.1, crosses_zero: null, missed_crosses: null, grown_stages: [], ...more }) as NonNullable<MarginRow["trend"]>;
 const stage = (more: Partial<StageRow>): StageRow => ({
-  service: "s", route: "/r", stage: "a", peer: "p", calls: 100, spend_p50_s: 0.1, spend_p95_s: 0.2, degraded: 0, degraded_ratio: 0, decisions: {}, causes: {}, phases: {}, ...more,
+  service: "s", route: "/r", stage: "a", peer: "p", calls: 100, spend_p50_s: 0.1, spend_p95_s: 0.2, degraded: 0, degraded_ratio: 0, decisions: {}, causes: {}, phases: {}, trend: null, ...more,
 });
 
 describe("running out", () => {
@@ -47,6 +47,6 @@ it("adds up what was missed, now and a week earlier", () => {
 });
 
 it("adds up buckets of all routes", () => {
-  const bucket = (late: number) => ({ at: "2026-01-01T00:00:00Z", requests: 10, with_budget: 10, answered: 10, late, exhausted: 0, margin_p05_s: null, margin_p50_s: null, margin_p95_s: null, used_p50: null });
+  const bucket = (late: number) => ({ at: "2026-01-01T00:00:00Z", requests: 10, seen: 10, with_budget: 10, answered: 10, late, exhausted: 0, margin_p05_s: null, margin_p50_s: null, margin_p95_s: null, used_p50: null });
   expect(missedOverTime({ rows: [row({ buckets: [bucket(1)] }), row({ buckets: [bucket(3)] })] })).toEqual([{ at: Date.parse("2026-01-01T00:00:00Z"), value: 0.2 }]);
 });

@@ -3,9 +3,9 @@ import type { MarginRow, StageRow } from "../api/shapes.ts";
 import { growth, marginSeries, routeSentence, spendOf } from "./route.ts";
 
 const row = (more: Partial<MarginRow>): MarginRow => ({
-  service: "s", route: "/r", requests: 10, with_budget: 10, answered: 10, late: 0, exhausted: 0, missed_ratio: 0, margin_p05_s: 0.5, margin_p50_s: 0.6, margin_p95_s: 0.7,
+  service: "s", route: "/r", requests: 10, seen: 10, with_budget: 10, answered: 10, late: 0, exhausted: 0, missed_ratio: 0, margin_p05_s: 0.5, margin_p50_s: 0.6, margin_p95_s: 0.7,
   used_p50: 0.4, budget_p50_s: 1, week_ago: null, provisional: false, trend: null,
-  buckets: [{ at: "2026-01-01T00:00:00Z", requests: 10, with_budget: 10, answered: 10, late: 0, exhausted: 0, margin_p05_s: 0.5, margin_p50_s: 0.6, margin_p95_s: 0.7, used_p50: 0.4 }], ...more,
+  buckets: [{ at: "2026-01-01T00:00:00Z", requests: 10, seen: 10, with_budget: 10, answered: 10, late: 0, exhausted: 0, margin_p05_s: 0.5, margin_p50_s: 0.6, margin_p95_s: 0.7, used_p50: 0.4 }], ...more,
 });
 const stage = (name: string, calls: number, spend: number | null) => ({ stage: name, peer: "p", calls, spend_p50_s: spend }) as StageRow;
 

@@ -4,7 +4,7 @@ import { trendShape } from "./trend.ts";
 
 function bucket(hour: number, low: number | null, missed = 0): MarginBucket {
   return {
-    at: `2026-01-01T${String(hour).padStart(2, "0")}:00:00Z`, requests: 10, with_budget: 10, answered: 10, late: missed, exhausted: 0,
+    at: `2026-01-01T${String(hour).padStart(2, "0")}:00:00Z`, requests: 10, seen: 10, with_budget: 10, answered: 10, late: missed, exhausted: 0,
     margin_p05_s: low, margin_p50_s: low === null ? null : low + 0.5, margin_p95_s: null, used_p50: null,
   };
 }
