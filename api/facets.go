@@ -38,6 +38,9 @@ func (s *Server) facets(c *gin.Context) {
 	p := readParams(c.Request.URL.RawQuery, append([]string{"limit"}, searchFilters...)...)
 	at := p.window(s.config.Now())
 	search := s.readSearch(p, at)
+	if search.rule.OverMany() {
+		p.fail(invalid("rule", string(search.rule)+" is about many traces, not a finding of one", "search for it, or see /reports/map"))
+	}
 	if p.problem != nil {
 		p.problem.write(c)
 		return

@@ -130,6 +130,14 @@ func (s *Server) readSearch(p *params, at page) *search {
 // are looked for on entries, a missing budget of one service by reading.
 func (r *search) narrow(ctx context.Context) error {
 	q := &r.question
+	if r.rule.OverMany() {
+		blamed, err := r.store.Blamed(ctx, storage.ReportQuestion{Window: q.Window}, r.rule)
+		for _, d := range blamed {
+			q.Places = append(q.Places, d.Place(r.rule))
+		}
+		r.ended = len(blamed) == 0
+		return err
+	}
 	if r.rule == "" || r.rule == verdict.RuleLate || r.rule == verdict.RuleExhausted || r.rule == verdict.RuleMissingBudget && (q.Service != "" || q.Route != "") {
 		return nil
 	}
@@ -154,7 +162,7 @@ func rules() []verdict.Rule {
 // run fills rows until the limit, the end of the window or a bound is reached. last is then the entry to go on after.
 func (r *search) run(ctx context.Context) error {
 	end := time.Now().Add(searchTime)
-	for {
+	for !r.ended {
 		entries, err := r.store.Search(ctx, r.question)
 		if err != nil {
 			return err
@@ -183,6 +191,7 @@ func (r *search) run(ctx context.Context) error {
 		}
 		r.question.Before = r.last
 	}
+	return nil
 }
 
 // judge judges the traces of the entries that have not been judged yet.
@@ -206,6 +215,10 @@ func (r *search) judge(ctx context.Context, entries []storage.Entry) error {
 			continue // its raw spans are not all there
 		}
 		row := shapeRow(verdict.Judge(trace.Spans, verdict.Options{Entry: entry.ID}))
+		if r.rule.OverMany() { // what many traces show, storage has found in this one
+			row.Rules = append(row.Rules, r.rule)
+			slices.SortFunc(row.Rules, func(a, b verdict.Rule) int { return a.Rank() - b.Rank() })
+		}
 		row.Sample = slices.ContainsFunc(trace.Spans, func(s span.Span) bool { return s.Sample() })
 		r.seen[id][entry.ID] = row
 	}

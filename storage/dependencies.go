@@ -3,6 +3,9 @@ package storage
 import (
 	"context"
 	_ "embed"
+	"math"
+	"slices"
+	"time"
 
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/internal/verdict"
@@ -82,6 +85,7 @@ type DependencyRow struct {
 	Fresh         Connections    `json:"fresh"`
 	Reused        Connections    `json:"reused"`
 	Examples      []string       `json:"example_trace_ids"`
+	lastSeen      time.Time
 }
 
 //go:embed queries/report_dependencies.sql
@@ -96,7 +100,7 @@ func (db *DB) Dependencies(ctx context.Context, q ReportQuestion) ([]DependencyR
 	}
 	rows, err := report(ctx, db, "dependencies", dependenciesSQL, q, func(r *found) []any {
 		return []any{&r.Service, &r.Peer, &r.Stage, &r.Calls, &r.seen, &r.Cut, &r.BaselineCalls, &r.allowed, &r.allowance, &r.usual, &r.latency,
-			&r.base, &r.answered, &r.between, &r.Fresh.Calls, &r.fresh, &r.freshTail, &r.Reused.Calls, &r.reused, &r.reusedTail, &r.Examples}
+			&r.base, &r.answered, &r.between, &r.Fresh.Calls, &r.fresh, &r.freshTail, &r.Reused.Calls, &r.reused, &r.reusedTail, &r.Examples, instant{&r.lastSeen}}
 	})
 	answer := make([]DependencyRow, len(rows))
 	for i, r := range rows {
@@ -123,4 +127,51 @@ func quotient(part, whole *span.Seconds) *float64 {
 	}
 	r := rounded(float64(*part) / float64(*whole))
 	return &r
+}
+
+// maxDependencies bounds the dependencies that findings over many traces are looked for among.
+const maxDependencies = 10_000
+
+// Blamed answers with the dependencies that show a finding over many traces, or with all that show any for an empty rule.
+func (db *DB) Blamed(ctx context.Context, q ReportQuestion, rule verdict.Rule) ([]DependencyRow, error) {
+	q.Limit, q.Skip = maxDependencies, 0
+	rows, err := db.Dependencies(ctx, q)
+	return slices.DeleteFunc(rows, func(r DependencyRow) bool {
+		return len(r.Rules) == 0 || rule != "" && !slices.Contains(r.Rules, rule)
+	}), err
+}
+
+// Place is the calls that show a finding: longer than a slow dependency's usual, or allowed less than they usually need.
+func (r DependencyRow) Place(rule verdict.Rule) CallPlace {
+	place := CallPlace{Service: r.Service, Peer: r.Peer, Stage: r.Stage, Short: math.MaxInt64}
+	switch {
+	case rule == verdict.RuleSlowDependency && r.BaselineP50 != nil:
+		place.Long = int64(SlowFrom * float64(*r.BaselineP50))
+	case rule == verdict.RuleUnrealisticBudget && r.UsualP99 != nil:
+		place.Short = int64(*r.UsualP99)
+	}
+	return place
+}
+
+// findings tells what a dependency shows as rows of the findings report. The amount is how much longer its calls took than usual, or
+// how much less than needed they were allowed, by the medians.
+func (r DependencyRow) findings(rule verdict.Rule) []FindingRow {
+	var rows []FindingRow
+	for _, shown := range r.Rules {
+		if rule != "" && shown != rule {
+			continue
+		}
+		excess := span.Seconds(0)
+		switch {
+		case shown == verdict.RuleSlowDependency && r.LatencyP50 != nil && r.BaselineP50 != nil:
+			excess = *r.LatencyP50 - *r.BaselineP50
+		case shown == verdict.RuleUnrealisticBudget && r.UsualP99 != nil && r.AllowanceP50 != nil:
+			excess = *r.UsualP99 - *r.AllowanceP50
+		}
+		rows = append(rows, FindingRow{
+			Rule: string(shown), Severity: string(shown.Severity()), Service: r.Service, Stage: r.Stage, Peer: r.Peer, Spans: r.Calls, Traces: r.Calls,
+			Amount: excess * span.Seconds(r.Calls), LastSeen: r.lastSeen, Examples: r.Examples,
+		})
+	}
+	return rows
 }

@@ -352,7 +352,8 @@ func TestQuestionsUseTheirIndexes(t *testing.T) {
 	window := url.Values{
 		"param_from": {strconv.FormatInt(day.From.UnixNano(), 10)}, "param_to": {strconv.FormatInt(day.To.UnixNano(), 10)},
 		"param_environment": {""}, "param_version": {""}, "param_outcome": {""}, "param_late": {`\N`}, "param_margin_lt": {`\N`}, "param_margin_gt": {`\N`},
-		"param_class": {""}, "param_rate": {"0.001"}, "param_until": {"0"}, "param_id": {""},
+		"param_class": {""}, "param_places_service": {"[]"}, "param_places_peer": {"[]"}, "param_places_stage": {"[]"},
+		"param_places_long": {"[]"}, "param_places_short": {"[]"}, "param_rate": {"0.001"}, "param_until": {"0"}, "param_id": {""},
 		"param_service": {"assistant"}, "param_route": {"/answer"}, "param_keys": {"[]"}, "param_limit": {"10"}, "param_skip": {"0"},
 	}
 	id := "01000000000000000000000000000001"

@@ -1,15 +1,18 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/laxity-dev/laxity/internal/span"
+	"github.com/laxity-dev/laxity/internal/verdict"
 )
 
 // ReportQuestion asks for one page of a report over many traces. Empty texts match any; a report uses those that its rows
@@ -160,11 +163,36 @@ type FindingRow struct {
 //go:embed queries/report_findings.sql
 var findingsSQL string
 
-// Findings answers which findings there were.
+// Findings answers which findings there were: those of single traces, and those of dependencies over many. A dependency has no
+// route and no cause.
 func (db *DB) Findings(ctx context.Context, q ReportQuestion) ([]FindingRow, error) {
-	return report(ctx, db, "findings", findingsSQL, q, func(r *FindingRow) []any {
+	all := q
+	all.Limit, all.Skip = q.Skip+q.Limit, 0
+	rows, err := report(ctx, db, "findings", findingsSQL, all, func(r *FindingRow) []any {
 		return []any{&r.Rule, &r.Severity, &r.Service, &r.Stage, &r.Peer, &r.Spans, &r.Traces, (*int64)(&r.Amount), instant{&r.LastSeen}, &r.Examples}
 	})
+	if err != nil {
+		return nil, err
+	}
+	rule := verdict.Rule(q.Rule)
+	if q.Route == "" && q.Cause == "" && (rule == "" || rule.OverMany()) {
+		blamed, err := db.Blamed(ctx, q, rule)
+		if err != nil && (rule != "" || !IsTooExpensive(err)) {
+			return nil, err
+		}
+		for _, d := range blamed {
+			rows = append(rows, d.findings(rule)...)
+		}
+		slices.SortStableFunc(rows, func(a, b FindingRow) int {
+			return cmp.Or(cmp.Compare(severityRank(a.Severity), severityRank(b.Severity)), cmp.Compare(b.Traces, a.Traces), cmp.Compare(b.Amount, a.Amount),
+				cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Service, b.Service), cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Peer, b.Peer))
+		})
+	}
+	return rows[min(q.Skip, len(rows)):min(q.Skip+q.Limit, len(rows))], nil
+}
+
+func severityRank(severity string) int {
+	return slices.Index([]verdict.Severity{verdict.SeverityError, verdict.SeverityWarn, verdict.SeverityInfo}, verdict.Severity(severity))
 }
 
 // StageRow is one stage of the chains of one route.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/laxity-dev/laxity/internal/span"
+	"github.com/laxity-dev/laxity/internal/verdict"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 	"github.com/laxity-dev/laxity/storage"
 	"github.com/laxity-dev/laxity/storage/storagetest"
@@ -119,5 +120,31 @@ func TestReports(t *testing.T) {
 		if _, none, err := ask(t.Context(), empty); err != nil || none != 0 {
 			t.Errorf("%s of an empty window: %d rows, %v", name, none, err)
 		}
+	}
+}
+
+// A slow dependency and a stingy caller are findings over many traces, and the traces that show them are found.
+func TestFindingsOverManyTraces(t *testing.T) {
+	store := storagetest.Open(t)
+	store.Insert(t, reportSpans()...)
+	q := storage.ReportQuestion{Window: day, Limit: 100}
+	for _, rule := range []verdict.Rule{verdict.RuleSlowDependency, verdict.RuleUnrealisticBudget} {
+		q.Rule = string(rule)
+		found, err := store.Findings(t.Context(), q)
+		if err != nil || len(found) != 1 || found[0].Stage != "load" || found[0].Peer != "store" || found[0].Traces != 24 {
+			t.Errorf("%s: %+v, %v", rule, found, err)
+		}
+		blamed, err := store.Blamed(t.Context(), q, rule)
+		if err != nil || len(blamed) != 1 {
+			t.Fatalf("%s: %+v, %v", rule, blamed, err)
+		}
+		entries, err := store.Search(t.Context(), storage.SearchQuestion{Window: day, Service: "shop", Places: []storage.CallPlace{blamed[0].Place(rule)}, Limit: 100})
+		if err != nil || len(entries) != 24 {
+			t.Errorf("%s: %d entries, %v", rule, len(entries), err)
+		}
+	}
+	q.Window, q.Rule = day.Shift(-3*24*time.Hour), ""
+	if found, err := store.Findings(t.Context(), q); err != nil || len(found) > 0 {
+		t.Errorf("before it slowed down: %+v, %v", found, err)
 	}
 }

@@ -22,12 +22,20 @@ type SearchQuestion struct {
 	Exhausted *bool
 	// Of one span anywhere in the trace that fits all of them.
 	Stage, Peer, Cause, Phase string
+	// Places, if not nil, are calls of which the trace has one.
+	Places []CallPlace
 	// Rule is a finding of the trace, as a worker judged it until Judged; traces of which something arrived later come too.
 	Rule   string
 	Judged time.Time
 	// Before is where the previous page ended; the zero value means at the end of the window.
 	Before Entry
 	Limit  int
+}
+
+// CallPlace is a kind of call, at least so long and allowed less than so much.
+type CallPlace struct {
+	Service, Peer, Stage string
+	Long, Short          int64 // nanoseconds
 }
 
 // Entry is an entry span and when it started, in nanoseconds since 1970.
@@ -53,6 +61,11 @@ func (db *DB) Search(ctx context.Context, q SearchQuestion) ([]Entry, error) {
 	maps.Copy(parameters, map[string]any{
 		"before_ts": before.Start, "before_trace": trace, "before_span": id, "limit": q.Limit,
 		"rule": q.Rule, "judged": max(q.Judged.UnixMilli(), 0),
+		"places_service": each(q.Places, func(p *CallPlace) string { return p.Service }),
+		"places_peer":    each(q.Places, func(p *CallPlace) string { return p.Peer }),
+		"places_stage":   each(q.Places, func(p *CallPlace) string { return p.Stage }),
+		"places_long":    each(q.Places, func(p *CallPlace) int64 { return p.Long }),
+		"places_short":   each(q.Places, func(p *CallPlace) int64 { return p.Short }),
 	})
 	var answer []Entry
 	err := db.ask(ctx, searchSQL, func(rows driver.Rows) error {

@@ -110,3 +110,6 @@ func (r Rule) Severity() Severity {
 	}
 	return SeverityInfo
 }
+
+// OverMany reports whether the rule is about the behaviour of many traces, so that Judge never reports it.
+func (r Rule) OverMany() bool { return r == RuleSlowDependency || r == RuleUnrealisticBudget }

@@ -37,7 +37,8 @@ SELECT
     toUInt64(round(sumIf(hop.weight, now AND warm))) AS reused,
     quantileExactWeightedIf(0.5)(hop.length, hop.times, now AND warm) AS reused_p50,
     quantileExactWeightedIf(0.99)(hop.length, hop.times, now AND warm) AS reused_p99,
-    arraySlice(arrayDistinct(arrayMap(x -> lower(hex(x.2)), groupArraySortedIf(12)((-hop.duration_ns, hop.trace_id), now))), 1, 3) AS examples
+    arraySlice(arrayDistinct(arrayMap(x -> lower(hex(x.2)), groupArraySortedIf(12)((-hop.duration_ns, hop.trace_id), now))), 1, 3) AS examples,
+    maxIf(toUnixTimestamp64Nano(hop.ts), now) AS last_seen
 FROM
 (
     SELECT

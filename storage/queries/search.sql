@@ -9,6 +9,8 @@
 -- margin_lt, margin_gt       of the entry, nanoseconds, exclusive; NULL means any
 -- stage, peer, cause, phase  of one span within an hour of the window that fits all of them; '' means any. A peer is called
 --                            under its own service or under the name its caller recorded.
+-- places_*                   of a call within an hour of the window, by its caller, peer and stage: at least so long, and allowed less
+--                            than so much, in nanoseconds; empty means any
 -- rule                       of a finding of the trace, '' means any; traces of which something arrived since judged,
 -- judged                     milliseconds since 1970, come too, because their findings may be others by now
 -- limit                      rows
@@ -43,6 +45,18 @@ WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
             AND ({peer:String} = '' OR peer = {peer:String} OR (service = {peer:String} AND kind IN ('Server', 'Consumer')))
             AND ({cause:String} = '' OR cancel_cause = {cause:String})
             AND ({phase:String} = '' OR timeout_phase = {phase:String})
+    ))
+    AND (empty({places_service:Array(String)}) OR trace_id IN (
+        SELECT trace_id
+        FROM hops
+        WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC') - toIntervalHour(1)
+            AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC') + toIntervalHour(1)
+            AND NOT entry
+            AND is_deleted = 0
+            AND service IN {places_service:Array(String)}
+            AND arrayExists((s, p, g, long, short) -> s = service AND p = peer AND g = if(stage = '', name, stage)
+                AND duration_ns >= long AND ifNull(allowance_ns, 0) < short,
+                {places_service:Array(String)}, {places_peer:Array(String)}, {places_stage:Array(String)}, {places_long:Array(Int64)}, {places_short:Array(Int64)})
     ))
     AND ({rule:String} = '' OR trace_id IN (
         SELECT trace_id

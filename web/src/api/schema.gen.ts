@@ -145,7 +145,7 @@ export interface paths {
         };
         /**
          * Which findings there were, the gravest first
-         * @description Findings of judged traces, up to the watermark.
+         * @description Findings of judged traces, up to the watermark. Without route and cause also slow_dependency and unrealistic_budget, which are about many traces: see /reports/map.
          */
         get: operations["reportFindings"];
         put?: never;
