@@ -465,13 +465,13 @@ func (en *Entry) track(h *hopState) bool {
 
 // untrack removes a hop and keeps its state for the next one; it reports false if the request ended before the hop did.
 func (en *Entry) untrack(h *hopState) bool {
-	h.reset()
 	en.mu.Lock()
 	if en.ended {
 		en.mu.Unlock()
 		return false
 	}
 	en.unlink(h)
+	h.reset() // not before: whoever lists the open hops reads it
 	h.next, en.spare = en.spare, h
 	en.mu.Unlock()
 	return true

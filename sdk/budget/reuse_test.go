@@ -94,6 +94,47 @@ func TestHopMayOutliveItsRequest(t *testing.T) {
 	}
 }
 
+// The answer goes out while hops end: whoever lists those that are open meets none that is half gone.
+func TestAnswerWhileHopsEnd(t *testing.T) {
+	r := newRecorder()
+	e := edge(r, budget.Policy{Default: time.Minute})
+	for range 500 {
+		ctx, entry, err := e.Start(t.Context(), budget.Arrival{Name: "in"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var hops sync.WaitGroup
+		underWay := make(chan struct{}, 4)
+		for range cap(underWay) {
+			hops.Go(func() {
+				for i := range 8 {
+					if i == 2 {
+						underWay <- struct{}{}
+					}
+					if _, hop, err := budget.StartHop(ctx, "work"); err == nil {
+						hop.End(nil)
+					}
+				}
+			})
+		}
+		<-underWay
+		entry.Answered()
+		hops.Wait()
+		entry.End(nil)
+	}
+	for _, s := range r.Ended() {
+		for _, event := range s.Events() {
+			seen := map[string]string{}
+			for _, kv := range event.Attributes {
+				seen[string(kv.Key)] = kv.Value.AsString()
+			}
+			if seen[budgetattr.OpenChildStageKey] != "work" || seen[budgetattr.OpenChildSpanIDKey] == "" {
+				t.Fatalf("an open hop is described as %v", seen)
+			}
+		}
+	}
+}
+
 // A deadline from code that knows the wall clock only is measured once, on arrival: the hops count on the monotonic clock.
 func TestForeignDeadlineIsMeasuredOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
