@@ -32,9 +32,10 @@ type meter struct {
 	batches   sync.Pool
 	own       *metadata.TelemetryBuilder
 
+	window *window // nil if none is remembered
+
 	mu     sync.Mutex
 	series *table
-	window *window
 	// skeletons is nil if they are off.
 	skeletons *skeletons
 	// since is the time of the export before, from which new series count.
@@ -164,13 +165,12 @@ func (m *meter) count(ctx context.Context, b *batch) {
 	if len(b.notes) == 0 {
 		return
 	}
+	// What is looked up far apart in memory is looked up first, for all, so that the waits for it overlap.
+	if m.window != nil {
+		m.window.mark(b.notes)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	// What is looked up far apart in memory is looked up first, for all, so that the waits for it overlap.
-	for i := range b.notes {
-		n := &b.notes[i]
-		n.again = m.window.seen(n.identity)
-	}
 	for i := range b.observations {
 		o := &b.observations[i]
 		if o.group = m.series.groups[o.hash]; o.group != nil && len(o.group.points) > 0 {

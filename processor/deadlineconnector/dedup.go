@@ -3,6 +3,7 @@ package deadlineconnector
 import (
 	"hash/maphash"
 	"math/bits"
+	"sync"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -51,35 +52,43 @@ func half(b []byte) uint64 {
 }
 
 // window remembers the latest identities: at least size of them, at most twice as many. Of an identity it keeps its place and
-// 32 bits, so that one new span in a billion is taken for one sent again. Not safe for concurrent use.
+// 32 bits, so that one new span in a billion is taken for one sent again. It has a lock of its own, so that one request is looked
+// up while another is counted.
 type window struct {
+	mu             sync.Mutex
 	size           int
 	current, older []uint32 // open addressing, 0 is empty
 	used           int
 }
 
-// newWindow returns a window over so many identities, nil for none; it takes 11 bytes for each.
+// newWindow returns a window over so many identities, nil for none; it takes 14 bytes for each.
 func newWindow(size int) *window {
 	if size == 0 {
 		return nil
 	}
-	slots := size*4/3 + 2 // never more than three quarters full
+	slots := size*7/4 + 2 // more than four sevenths full they would be slow
 	return &window{size: size, current: make([]uint32, slots), older: make([]uint32, slots)}
 }
 
-// seen reports whether the identity is remembered, and remembers it.
-func (w *window) seen(identity uint64) bool {
-	if w == nil {
-		return false
+// mark marks the spans that are remembered, and remembers all.
+func (w *window) mark(notes []note) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range notes {
+		notes[i].again = w.seen(notes[i].identity)
 	}
+}
+
+// seen reports whether the identity is remembered, and remembers it. The caller holds the lock.
+func (w *window) seen(identity uint64) bool {
 	high, _ := bits.Mul64(identity, uint64(len(w.current)))
-	home, mark := int(high), max(uint32(identity), 1)
-	i, found := find(w.current, home, mark)
+	home, brief := int(high), max(uint32(identity), 1)
+	i, found := find(w.current, home, brief)
 	if found {
 		return true
 	}
-	_, before := find(w.older, home, mark)
-	w.current[i] = mark
+	_, before := find(w.older, home, brief)
+	w.current[i] = brief
 	if w.used++; w.used >= w.size {
 		w.current, w.older, w.used = w.older, w.current, 0
 		clear(w.current)
@@ -87,11 +96,11 @@ func (w *window) seen(identity uint64) bool {
 	return before
 }
 
-// find returns where the mark is, from its home on, or where it would be.
-func find(slots []uint32, home int, mark uint32) (int, bool) {
+// find returns where the brief is, from its home on, or where it would be.
+func find(slots []uint32, home int, brief uint32) (int, bool) {
 	for i := home; ; {
 		switch slots[i] {
-		case mark:
+		case brief:
 			return i, true
 		case 0:
 			return i, false

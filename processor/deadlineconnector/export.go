@@ -69,6 +69,7 @@ type exporter struct {
 	slice     pmetric.MetricSlice
 	by        [metricCount]pmetric.Metric
 	begun     [metricCount]bool
+	buckets   []uint64
 }
 
 func (e *exporter) send(ctx context.Context) {
@@ -142,8 +143,7 @@ func (e *exporter) group(g *group) {
 			p.example.fresh = false
 		}
 		if delta && p.metric != mStillRunning {
-			p.count, p.sum = 0, 0
-			clear(e.m.series.bucketsOf(g, p))
+			e.m.series.clear(g, p)
 		}
 	}
 }
@@ -172,8 +172,8 @@ func (e *exporter) histogram(dp pmetric.HistogramDataPoint, g *group, p *point, 
 	dp.SetSum(p.sum)
 	bounds := e.m.bounds[p.metric]
 	dp.ExplicitBounds().FromRaw(bounds)
-	if buckets := e.m.series.bucketsOf(g, p); buckets != nil {
-		dp.BucketCounts().FromRaw(buckets)
+	if e.buckets = e.m.series.bucketsOf(g, p, e.buckets[:0]); len(e.buckets) > 0 {
+		dp.BucketCounts().FromRaw(e.buckets)
 	} else {
 		dp.BucketCounts().EnsureCapacity(len(bounds) + 1)
 		dp.BucketCounts().Append(p.count)

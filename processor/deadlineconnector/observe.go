@@ -77,12 +77,16 @@ type resource struct {
 
 // observe notes what one span says.
 func (b *batch) observe(in ptrace.Span, r *resource) {
-	hop := b.skeletons && pspan.Crosses(in.Kind())
-	if !hop && !pspan.HasFacts(in.Attributes()) {
+	// Most spans inside a process have no facts, most between processes have.
+	crosses := pspan.Crosses(in.Kind())
+	if !crosses && !pspan.HasFacts(in.Attributes()) {
 		return
 	}
 	s := &b.sheet
 	ours := s.read(in)
+	if !ours && !b.skeletons {
+		return
+	}
 	if s.facts.End < b.oldest && s.facts.Start < b.oldest {
 		b.old++
 		return

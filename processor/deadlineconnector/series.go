@@ -1,6 +1,7 @@
 package deadlineconnector
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +17,9 @@ type group struct {
 	place  place
 	hash   uint64
 	points []point
-	counts []uint64 // the buckets of its histograms, one after the other
+	// counts are the buckets of its histograms, one after the other; wide holds what goes beyond 32 bits, by place.
+	counts []uint32
+	wide   map[int]uint64
 }
 
 // point is one series. Values are since start.
@@ -166,19 +169,48 @@ func bucketOf(bounds []float64, amount float64) int {
 func (t *table) bucket(g *group, p *point, bucket int, n uint64) {
 	if p.buckets == 0 {
 		at := len(g.counts)
-		g.counts = append(g.counts, make([]uint64, len(t.bounds[p.metric])+1)...)
-		g.counts[at] = p.count - n
+		g.counts = append(g.counts, make([]uint32, len(t.bounds[p.metric])+1)...)
 		p.buckets = uint32(at) + 1
+		g.count(at, p.count-n)
 	}
-	g.counts[int(p.buckets)-1+bucket] += n
+	g.count(int(p.buckets)-1+bucket, n)
 }
 
-// bucketsOf returns the buckets of a point, nil while all observations are in the first.
-func (t *table) bucketsOf(g *group, p *point) []uint64 {
-	if p.buckets == 0 {
-		return nil
+// count adds to a bucket.
+func (g *group) count(at int, n uint64) {
+	sum := uint64(g.counts[at]) + n
+	g.counts[at] = uint32(sum)
+	if sum > math.MaxUint32 {
+		if g.wide == nil {
+			g.wide = map[int]uint64{}
+		}
+		g.wide[at] += sum &^ math.MaxUint32
 	}
-	return g.counts[p.buckets-1:][:len(t.bounds[p.metric])+1]
+}
+
+// bucketsOf appends the buckets of a point to those given; none while all observations are in the first.
+func (t *table) bucketsOf(g *group, p *point, to []uint64) []uint64 {
+	if p.buckets == 0 {
+		return to
+	}
+	at := int(p.buckets) - 1
+	for i := range len(t.bounds[p.metric]) + 1 {
+		to = append(to, uint64(g.counts[at+i])+g.wide[at+i])
+	}
+	return to
+}
+
+// clear takes the counts of a point back to nothing.
+func (t *table) clear(g *group, p *point) {
+	p.count, p.sum = 0, 0
+	if p.buckets == 0 {
+		return
+	}
+	at := int(p.buckets) - 1
+	clear(g.counts[at : at+len(t.bounds[p.metric])+1])
+	for i := range len(t.bounds[p.metric]) + 1 {
+		delete(g.wide, at+i)
+	}
 }
 
 // seconds since the table began.
@@ -211,15 +243,21 @@ func (t *table) expire(g *group, before int64) {
 	if removed == 0 {
 		return
 	}
-	var counts []uint64
+	kept := group{}
 	for i := range g.points {
 		p := &g.points[i]
-		if b := t.bucketsOf(g, p); b != nil && !old(p) {
-			p.buckets = uint32(len(counts)) + 1
-			counts = append(counts, b...)
+		if p.buckets == 0 || old(p) {
+			continue
 		}
+		buckets := t.bucketsOf(g, p, nil)
+		at := len(kept.counts)
+		kept.counts = append(kept.counts, make([]uint32, len(buckets))...)
+		for i, n := range buckets {
+			kept.count(at+i, n)
+		}
+		p.buckets = uint32(at) + 1
 	}
-	g.counts = counts
+	g.counts, g.wide = kept.counts, kept.wide
 	g.points = slices.DeleteFunc(g.points, func(p point) bool { return old(&p) })
 	if g != &t.overflow {
 		t.series -= removed
