@@ -67,11 +67,12 @@ METADATA := processor/deadlineprocessor processor/deadlineconnector
 generate: ## regenerate what is derived: docs of names, TypeScript constants, API types
 	cd tools && $(GO) run ./docgen -root ..
 	@bin=$$(cd tools && $(GO) tool -n mdatagen); for d in $(METADATA); do (cd $$d && $$bin metadata.yaml); done
+	$(GO) run ./dashboards
 	cd web && npm run --silent generate
 
 .PHONY: generate-check
 generate-check: web-deps generate
-	@git diff --exit-code --stat -- docs/attributes.md docs/metrics.md web/src $(METADATA) || { echo "generated files are stale: run make generate and commit"; exit 1; }
+	@git diff --exit-code --stat -- docs/attributes.md docs/metrics.md docs/alerts.md dashboards web/src $(METADATA) || { echo "generated files are stale: run make generate and commit"; exit 1; }
 
 .PHONY: soak
 soak: engine-lib build ## the long proofs: many kills, long fuzzing
@@ -186,3 +187,11 @@ bench: bench-chain bench-overload
 bench-connector: ## the metrics connector beside contrib's spanmetricsconnector: spans a second, processor, memory
 	@mkdir -p bin && $(GO) build -o bin/bench-connector ./internal/bench/connector && bin/bench-connector
 bench: bench-connector
+
+# ---- alerts ----
+
+.PHONY: prometheus
+prometheus: ## install Prometheus and Alertmanager for the tests of rules and dashboards, where they are missing
+	@command -v promtool >/dev/null && command -v prometheus-alertmanager >/dev/null || \
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq prometheus prometheus-alertmanager >/dev/null; }
+test: prometheus

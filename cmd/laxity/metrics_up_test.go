@@ -84,6 +84,7 @@ func checkMetrics(t *testing.T, s *stack) {
 		"deadline_requests_total":         "SELECT count() " + budgeted,
 		"deadline_late_total":             "SELECT countIf(answered AND late) " + budgeted,
 		"deadline_exhausted_total":        "SELECT countIf(exhausted) " + budgeted,
+		"deadline_degraded_total":         "SELECT countIf(answered AND NOT ifNull(late, false) AND outcome IN ('degraded', 'partial')) " + budgeted,
 		"deadline_margin_seconds_count":   "SELECT countIf(answered AND isNotNull(margin_ns)) " + budgeted,
 		"deadline_overrun_seconds_sum":    "SELECT round(sumIf(-margin_ns, answered AND margin_ns < 0) / 1e9, 6) " + budgeted,
 		"deadline_stage_decisions_total":  "SELECT count() FROM hops FINAL WHERE decision != ''",

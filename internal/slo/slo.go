@@ -53,7 +53,6 @@ const (
 const (
 	LabelSeverity = "severity"
 	LabelSLI      = "sli"
-	LabelRule     = "rule"
 )
 
 // SLI is a share of good events: 1 − Bad/Total, for each value of the labels By.

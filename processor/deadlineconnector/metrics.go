@@ -9,6 +9,7 @@ const (
 	mRequests metricID = iota
 	mLate
 	mExhausted
+	mDegraded
 	mMargin
 	mOverrun
 	mUsedRatio
@@ -38,6 +39,7 @@ var names = [metricCount]string{
 	mRequests:               budgetattr.MetricRequests,
 	mLate:                   budgetattr.MetricLate,
 	mExhausted:              budgetattr.MetricExhausted,
+	mDegraded:               budgetattr.MetricDegraded,
 	mMargin:                 budgetattr.MetricMargin,
 	mOverrun:                budgetattr.MetricOverrun,
 	mUsedRatio:              budgetattr.MetricUsedRatio,

@@ -144,6 +144,9 @@ func (b *batch) entry(s *sheet, v *verdict.SpanVerdict, invalid bool) {
 		if v.Exhausted {
 			b.put(mExhausted, "", 1, true)
 		}
+		if v.Answered && !v.Late && (v.Outcome == budgetattr.OutcomeDegraded || v.Outcome == budgetattr.OutcomePartial) {
+			b.put(mDegraded, "", 1, false)
+		}
 	}
 	if v.HasBudget && v.Answered && v.HasMargin && !(invalid && v.MarginInferred) {
 		margin := v.Margin.Seconds()

@@ -123,6 +123,7 @@ func (t *table) point(g *group, m metricID, label string, since int64) (*point, 
 		// Misses have a series from the first request on, so that their rate is known from the first one on.
 		t.point(g, mLate, "", since)
 		t.point(g, mExhausted, "", since)
+		t.point(g, mDegraded, "", since)
 	}
 	return &g.points[at], g
 }
@@ -227,7 +228,7 @@ func (t *table) expire(g *group, before int64) {
 	}
 	old := func(p *point) bool {
 		switch p.metric {
-		case mLate, mExhausted:
+		case mLate, mExhausted, mDegraded:
 			return max(p.last, requests) < limit
 		case mStillRunning:
 			return p.last < limit && p.sum == 0

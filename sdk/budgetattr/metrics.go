@@ -15,6 +15,10 @@ const (
 	MetricRequests  = "deadline.requests"
 	MetricLate      = "deadline.late"
 	MetricExhausted = "deadline.exhausted"
+	// MetricDegraded counts requests answered in time, but degraded or in part: none of them is late as well.
+	MetricDegraded = "deadline.degraded"
+	// MetricFindings counts what was found in traces by rule.
+	MetricFindings = "deadline.findings"
 	// MetricRemainingAdmission is a histogram of what was left just before a hop.
 	MetricRemainingAdmission = "deadline.remaining.admission"
 	// MetricOrphanEarly sums orphan time as far as the connector sees it, a lower bound; MetricOrphanTime sums it as judged
@@ -73,6 +77,7 @@ const (
 	LabelLayer    = "layer"
 	LabelReason   = "reason"
 	LabelMode     = "mode"
+	LabelRule     = "rule"
 	LabelCostUnit = "unit"
 )
 
@@ -147,6 +152,7 @@ func Metrics() []Metric {
 		{Name: MetricRequests, Unit: "{request}", On: OnEntry, Label: LabelOutcome, SDK: true, Connector: true, Meaning: "requests with a budget, by outcome"},
 		{Name: MetricLate, Unit: "{request}", On: OnEntry, Connector: true, Meaning: "requests answered after their governing limit"},
 		{Name: MetricExhausted, Unit: "{request}", On: OnEntry, Connector: true, Meaning: "requests that ended by their own deadline or expiry, or were refused for lack of time, before an answer"},
+		{Name: MetricDegraded, Unit: "{request}", On: OnEntry, Connector: true, Meaning: "requests answered in time, but degraded or in part"},
 		{Name: MetricMargin, Instrument: Histogram, Unit: "s", On: OnEntry, SDK: true, Connector: true, Meaning: "budget left when the answer reached its target, zero if late"},
 		{Name: MetricOverrun, Instrument: Histogram, Unit: "s", On: OnEntry, SDK: true, Connector: true, Meaning: "time by which the answer was late, zero if in time"},
 		{Name: MetricUsedRatio, Instrument: Histogram, Unit: "1", On: OnEntry, Connector: true, Meaning: "spent time over received budget, of answers"},
@@ -173,5 +179,6 @@ func Metrics() []Metric {
 		{Name: MetricOrphanTime, Unit: "s", On: OnEither, Label: LabelCause, Worker: true, Meaning: "orphan time as judged from storage"},
 		{Name: MetricOrphanTakenBack, Unit: "s", On: OnEither, Label: LabelCause, Worker: true, Meaning: "orphan time counted before, that later spans of its trace disproved"},
 		{Name: MetricOrphanSpans, Unit: "{span}", On: OnEither, Label: LabelCause, Worker: true, Meaning: "spans with orphan time, as judged from storage"},
+		{Name: MetricFindings, Unit: "{finding}", On: OnEither, Label: LabelRule, Worker: true, Meaning: "findings in traces by rule, as judged from storage"},
 	}
 }

@@ -104,6 +104,7 @@ func (w *Worker) judgeBatch(ctx context.Context, ids []span.TraceID, known *lear
 	w.stats.findings.Add(int64(len(hold)))
 	w.stats.taken.Add(int64(len(taken)))
 	w.stats.orphans.add(hold, taken, kept)
+	w.stats.found.add(hold, kept)
 	return nil
 }
 

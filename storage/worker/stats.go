@@ -16,6 +16,7 @@ type stats struct {
 	// verdicts and rollups are watermarks, nanoseconds since 1970, 0 before the first.
 	verdicts, rollups atomic.Int64
 	orphans           orphans
+	found             findings
 }
 
 func (s *stats) watermark(progress map[storage.Step]time.Time, shard storage.Shard) {
@@ -70,5 +71,8 @@ laxity_worker_attached_due %d
 	if err != nil {
 		return err
 	}
-	return s.orphans.write(out)
+	if err := s.orphans.write(out); err != nil {
+		return err
+	}
+	return s.found.write(out)
 }

@@ -1,0 +1,166 @@
+// Package promrule writes Prometheus rules: the measures of package slo recorded over the windows that its alerts need, and the
+// alerts on them.
+package promrule
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/laxity-dev/laxity/internal/slo"
+)
+
+// File is a file of rules.
+type File struct {
+	Groups []Group `yaml:"groups"`
+}
+
+// Group is evaluated in order, so that an alert sees what was recorded before it.
+type Group struct {
+	Name     string `yaml:"name"`
+	Interval string `yaml:"interval"`
+	Rules    []Rule `yaml:"rules"`
+}
+
+// Rule records a series or is an alert.
+type Rule struct {
+	Record      string            `yaml:"record,omitempty"`
+	Alert       string            `yaml:"alert,omitempty"`
+	Expr        string            `yaml:"expr"`
+	For         string            `yaml:"for,omitempty"`
+	Labels      map[string]string `yaml:"labels,omitempty"`
+	Annotations map[string]string `yaml:"annotations,omitempty"`
+}
+
+// interval between two evaluations.
+const interval = time.Minute
+
+// Rules returns the rules for the settings, with all times divided by scale.
+func Rules(settings slo.Settings, scale float64) (File, error) {
+	alerts, err := slo.Alerts(settings)
+	if err != nil {
+		return File{}, err
+	}
+	w := writer{scale: scale, recorded: map[string]bool{}}
+	w.every = max(slo.Shorter(interval, scale), time.Second)
+	for _, a := range slo.Scaled(alerts, scale) {
+		w.alert(a)
+	}
+	every := Duration(w.every)
+	return File{[]Group{{Name: "laxity", Interval: every, Rules: append(w.records, w.alerts...)}}}, nil
+}
+
+type writer struct {
+	scale           float64
+	every           time.Duration
+	recorded        map[string]bool
+	records, alerts []Rule
+}
+
+func (w *writer) record(name, expr string) string {
+	if !w.recorded[name] {
+		w.recorded[name] = true
+		w.records = append(w.records, Rule{Record: name, Expr: expr})
+	}
+	return name
+}
+
+// events records a measure over a window.
+func (w *writer) events(m slo.Measure, by []string, over time.Duration) string {
+	return w.record(Recorded(m, by, over), Events(m, by, over))
+}
+
+// Recorded is the name of the series of a measure over a window.
+func Recorded(m slo.Measure, by []string, over time.Duration) string {
+	level := strings.Join(by, "_")
+	if level == "" {
+		level = "all"
+	}
+	name := level + ":laxity_" + string(m)
+	if over > 0 {
+		name += ":increase" + Duration(over)
+	}
+	return name
+}
+
+func (w *writer) alert(a slo.Alert) {
+	var sets []string
+	for _, set := range a.Any {
+		var all []string
+		for _, c := range set {
+			all = append(all, w.condition(c, a.By))
+		}
+		sets = append(sets, strings.Join(all, " and "))
+	}
+	expr := sets[0]
+	if len(sets) > 1 {
+		expr = "(" + strings.Join(sets, ") or (") + ")"
+	}
+	if a.Blame {
+		over := a.Any[0][0].Over
+		top := w.record("service:laxity_blame:increase"+Duration(over), blame(over))
+		found := w.record(strings.Join(a.By, "_")+":laxity_"+a.Name, expr) // written once, used twice
+		expr = fmt.Sprintf("%[1]s * on (service) group_left (stage, peer, cause) (%[2]s > bool 0) or on (%[3]s) %[1]s", found, top, strings.Join(a.By, ", "))
+	}
+	rule := Rule{
+		Alert: a.Name, Expr: expr, Labels: map[string]string{slo.LabelSeverity: string(a.Severity)},
+		Annotations: map[string]string{"summary": summary(a), "description": a.Meaning + " " + a.Do, "runbook": "docs/alerts.md#" + strings.ToLower(a.Name)},
+	}
+	if a.For > 0 {
+		rule.For = Duration(a.For)
+	}
+	if a.SLI != "" {
+		rule.Labels[slo.LabelSLI] = a.SLI
+	}
+	w.alerts = append(w.alerts, rule)
+}
+
+// condition returns an expression whose value is that of the condition, where it holds.
+func (w *writer) condition(c slo.Condition, by []string) string {
+	number := func(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
+	switch {
+	case c.Forecast > 0:
+		return w.forecast(c, by)
+	case c.Growth > 0:
+		now, before := w.events(c.Value, by, c.Over), w.events(c.Value, by, c.Before)
+		return fmt.Sprintf("((%s / %s) / (%s offset %s / %s) >= %s and %s offset %s)", now, number(c.Over.Seconds()),
+			before, Duration(c.Over), number(c.Before.Seconds()), number(c.Growth), now, Duration(c.Over+c.Before))
+	case c.Over == 0:
+		return fmt.Sprintf("%s >= %s", w.record(Recorded(c.Value, by, 0), Level(c.Value, by, slo.Shorter(time.Hour, w.scale))), number(c.AtLeast))
+	case c.Per != "":
+		return fmt.Sprintf("(%s / %s >= %s)", w.events(c.Value, by, c.Over), w.events(c.Per, by, c.Over), number(c.AtLeast))
+	}
+	return fmt.Sprintf("(%s >= %s)", w.events(c.Value, by, c.Over), number(c.AtLeast))
+}
+
+// forecast compares a straight line through the worst values of a day.
+func (w *writer) forecast(c slo.Condition, by []string) string {
+	now := w.record(Recorded(c.Value, by, 0), Level(c.Value, by, slo.Shorter(time.Hour, w.scale)))
+	day := slo.Shorter(24*time.Hour, w.scale)
+	worst := w.record(now+":min"+Duration(day), fmt.Sprintf("min_over_time(%s[%s])", now, Duration(day)))
+	half := c.Over.Seconds() / w.every.Seconds() / 2
+	return fmt.Sprintf("(predict_linear(%[1]s[%[2]s], %[3]g) <= 0 and %[1]s > 0 and count_over_time(%[1]s[%[2]s]) >= %[4]g)",
+		worst, Duration(c.Over), c.Forecast.Seconds(), half)
+}
+
+// summary writes the summary as a template of Prometheus.
+func summary(a slo.Alert) string {
+	value := "{{ $value | humanize }}"
+	switch a.Unit {
+	case "ratio":
+		value = "{{ $value | humanizePercentage }}"
+	case "s":
+		value = "{{ $value | humanizeDuration }}"
+	}
+	text := strings.ReplaceAll(a.Summary, "{value}", value)
+	labels := slices.Clone(a.By)
+	if a.Blame {
+		labels = append(labels, "stage", "peer", "cause")
+	}
+	for _, l := range labels {
+		text = strings.ReplaceAll(text, "{"+l+"}", "{{ $labels."+l+" }}")
+	}
+	return text
+}
