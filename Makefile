@@ -125,6 +125,15 @@ web-e2e: web web-chromium ## the page in Chromium: against LAXITY_URL, else bin/
 	@[ -n "$${LAXITY_URL:-}" ] || [ -x bin/laxity ] || { echo "bin/laxity is missing: run make build"; exit 1; }
 	cd web && LAXITY_BINARY=../bin/laxity npm run --silent e2e
 
+.PHONY: web-size
+web-size: web web-chromium ## what a first visit transfers (figure first_page_gzip); fails above 350 KB
+	cd web && npm run --silent size
+
+.PHONY: web-scale
+web-scale: web-chromium ## how long each page takes at LAXITY_URL, filled beforehand, for example with 100 million hops
+	@[ -n "$${LAXITY_URL:-}" ] || { echo "set LAXITY_URL to a Laxity that is filled"; exit 1; }
+	cd web && npm run --silent scale
+
 .PHONY: web-screenshots
 web-screenshots: web web-chromium ## pictures of LAXITY_PAGES (NAME=PATH …) at LAXITY_URL into LAXITY_SHOTS
 	cd web && npm run --silent screenshots

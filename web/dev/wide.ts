@@ -5,10 +5,10 @@ export const wideTraceID = "00000000000000000000000000000bad";
 const width = 2000;
 const services = ["gateway", "catalogue", "pricing", "stock", "images", "reviews", "accounts", "search", "media", "tax", "ads", "mail"];
 
-/** A made trace of 2,001 spans whose root is missing, with children in every position towards their parents. */
-export function wideTrace(): Trace {
+/** A made trace of 2,001 spans, or as many as asked, whose root is missing, with children in every position towards their parents. */
+export function wideTrace(size = width): Trace {
   const spans: Span[] = [step(0, 99_999, 0, 4)];
-  for (let i = 1; i <= width; i++) {
+  for (let i = 1; i <= size; i++) {
     const parent = i < 40 ? 0 : Math.floor(i / 7);
     const above = spans[parent] as Span;
     spans.push(step(i, parent, above.at_s + ((i * 37) % 100) / 100 * above.duration_s, above.duration_s * (0.1 + (i % 13) / 12)));

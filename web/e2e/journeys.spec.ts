@@ -123,6 +123,18 @@ describe("journeys", () => {
     await page.locator(".wf-row.selected").waitFor();
   });
 
+  it("before and after a deployment: from its mark to why margins moved", async () => {
+    const title = `release ${Date.now()}`;
+    const written = await fetch(`${base()}/api/v1/markers`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ at: "now-12h", title }) });
+    expect(written.status).toBe(201);
+    await go("/?from=now-1d");
+    await page.getByRole("button", { name: new RegExp(title) }).click();
+    await arrive(/\/changes\?.*marker=/);
+    await page.getByText(`around ${title}`).waitFor();
+    await page.locator(".report tbody tr, .nothing-here").first().waitFor();
+    expect(complaints).toEqual([]);
+  });
+
   it("before and after: a route against the time just before", async () => {
     await go("/?from=now-1d");
     await page.keyboard.press("d");

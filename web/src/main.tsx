@@ -30,6 +30,8 @@ const Local = page(async () => (await import("./pages/Local.tsx")).Local);
 const Orphans = page(async () => (await import("./pages/Orphans.tsx")).Orphans);
 const Cancellations = page(async () => (await import("./pages/Cancellations.tsx")).Cancellations);
 const Retries = page(async () => (await import("./pages/Retries.tsx")).Retries);
+const Changes = page(async () => (await import("./pages/Changes.tsx")).Changes);
+const Reserves = page(async () => (await import("./pages/Reserves.tsx")).Reserves);
 const Conformance = page(async () => (await import("./pages/Conformance.tsx")).Conformance);
 const Limits = page(async () => (await import("./pages/Limits.tsx")).Limits);
 const Propagation = page(async () => (await import("./pages/Propagation.tsx")).Propagation);
@@ -54,6 +56,8 @@ createRoot(document.getElementById("root") as HTMLElement).render(
             <Route path="/cancellations" component={Cancellations} />
             <Route path="/retries" component={Retries} />
             <Route path="/propagation" component={Propagation} />
+            <Route path="/changes" component={Changes} />
+            <Route path="/reserves" component={Reserves} />
             <Route path="/conformance" component={Conformance} />
             <Route path="/limits" component={Limits} />
             <Route path="/traces/:id">{({ id }) => <TracePage key={id} id={id.toLowerCase()} />}</Route>

@@ -3,7 +3,7 @@ import type { Filters } from "../model/filters.ts";
 import { reportParams } from "../model/reports.ts";
 import { lengthOf, type Window } from "../model/window.ts";
 import { ApiError, getJSON, getText } from "./client.ts";
-import type { Answer, Health, ReportName, Reports, ServiceList, Statement, Trace, TraceSearch } from "./shapes.ts";
+import type { Answer, AttributionReport, Facets, Health, MarkerList, ReportName, Reports, ServiceList, Statement, Trace, TraceSearch } from "./shapes.ts";
 
 const refresh = 30_000;
 
@@ -70,6 +70,47 @@ export function useSearch(filters: Filters) {
     initialPageParam: "",
     getNextPageParam: (page) => page.next || undefined,
     placeholderData: keepPreviousData,
+  });
+}
+
+/** What was deployed in a window, written down or seen as a new version of a service. */
+export function useMarkers(window: Window, service = "") {
+  const params = { ...window, service, observed: true, limit: 100 };
+  return useQuery({
+    queryKey: ["markers", params],
+    queryFn: ({ signal }) => getJSON<MarkerList>("/markers", params, signal),
+    placeholderData: keepPreviousData,
+    staleTime: 30_000,
+  });
+}
+
+/** Why margins moved: between two windows, or around a marker. */
+export function useAttribution(params: Record<string, string>, enabled = true) {
+  return useQuery({
+    queryKey: ["attribution", params],
+    queryFn: ({ signal }) => getJSON<AttributionReport>("/reports/attribution", { ...params, limit: most }, signal),
+    placeholderData: keepPreviousData,
+    enabled,
+  });
+}
+
+/** How many traces of the window have which value. The exclusions of the page are no part of the question. */
+export function useFacets(filters: Filters) {
+  return useQuery({
+    queryKey: ["facets", filters],
+    queryFn: ({ signal }) => getJSON<Facets>("/facets", { ...filters, limit: 50 }, signal),
+    placeholderData: keepPreviousData,
+    staleTime: 30_000,
+  });
+}
+
+/** The latest requests of a route. */
+export function useLatest(filters: Filters) {
+  return useQuery({
+    queryKey: ["latest", filters],
+    queryFn: async ({ signal }) => (await getJSON<TraceSearch>("/traces", { ...filters, limit: most }, signal)).rows,
+    placeholderData: keepPreviousData,
+    staleTime: 60_000,
   });
 }
 

@@ -19,6 +19,13 @@ export type TraceRow = Schemas["TraceRow"];
 export type TraceSearch = Schemas["TraceSearch"];
 
 export type CancellationRow = Schemas["CancellationRow"];
+export type AttributionReport = Schemas["AttributionReport"];
+export type AttributionRow = Schemas["AttributionRow"];
+export type ChangePart = Schemas["ChangePart"];
+export type Facets = Schemas["Facets"];
+export type Marker = Schemas["Marker"];
+export type MarkerList = Schemas["MarkerList"];
+export type ReserveRow = Schemas["ReserveRow"];
 export type ConformanceRow = Schemas["ConformanceRow"];
 export type DependencyRow = Schemas["DependencyRow"];
 export type FindingRow = Schemas["FindingRow"];
@@ -42,6 +49,7 @@ export interface Reports {
   orphans: OrphanRow;
   phases: PhaseRow;
   propagation: PropagationRow;
+  reserves: ReserveRow;
   retries: RetryRow;
   stages: StageRow;
 }

@@ -14,6 +14,7 @@ const bottom = 22;
 
 /** Something that happened, such as a deployment. */
 export interface Mark {
+  id: string;
   at: number;
   label: string;
 }
@@ -71,6 +72,7 @@ function Drawing({ label, span, step, series, format, height = 220, signed = fal
   };
   const zero = y(0);
   const middle = (instant: number) => x(instant + step / 2);
+  const text = (tick: Date) => tickText(tick, shown, span.to - span.from);
   const ticks = x.ticks(Math.max(2, Math.floor(inner / 90)));
   return (
     <div className="chart-box" style={{ height }}>
@@ -82,7 +84,7 @@ function Drawing({ label, span, step, series, format, height = 220, signed = fal
               <text className="tick" x={-8} y={y(value)} dy="0.32em" textAnchor="end">{format(value)}</text>
             </g>
           ))}
-          {ticks.map((tick) => <text key={Number(tick)} className="tick" x={x(tick)} y={height - 6} textAnchor="middle">{tickText(tick, shown, span.to - span.from)}</text>)}
+          {ticks.filter((tick, i) => i === 0 || text(tick) !== text(ticks[i - 1] as Date)).map((tick) => <text key={Number(tick)} className="tick" x={x(tick)} y={height - 6} textAnchor="middle">{text(tick)}</text>)}
           <clipPath id={id}><rect width={inner} y={0} height={height - bottom} /></clipPath>
           <g clipPath={`url(#${CSS.escape(id)})`}>
             {signed && zero < height - bottom && <rect className="past" width={inner} y={zero} height={Math.max(0, height - bottom - zero)} />}
@@ -125,7 +127,7 @@ function Drawing({ label, span, step, series, format, height = 220, signed = fal
         onPointerCancel={() => setDragged(null)}
       />
       {marks.filter((mark) => mark.at >= span.from && mark.at <= span.to).map((mark) => (
-        <button key={`${mark.at} ${mark.label}`} type="button" className="chart-mark" style={{ left: left + x(mark.at), height: height - bottom }} title={`${mark.label}, ${formatInstant(new Date(mark.at).toISOString(), shown)}: compare before and after`} onClick={() => pickMark?.(mark)}>
+        <button key={mark.id} type="button" className={`chart-mark${x(mark.at) > inner - 120 ? " before" : ""}`} style={{ left: left + x(mark.at), height: height - bottom }} title={`${mark.label}, ${formatInstant(new Date(mark.at).toISOString(), shown)}: compare before and after`} onClick={() => pickMark?.(mark)}>
           <span>{mark.label}</span>
         </button>
       ))}

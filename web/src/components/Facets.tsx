@@ -1,4 +1,4 @@
-import { useServices } from "../api/queries.ts";
+import { useFacets, useServices } from "../api/queries.ts";
 import { causeValues, outcomeValues, phaseValues } from "../api/names.ts";
 import type { TraceRow } from "../api/shapes.ts";
 import type { ExcludedName, Exclusion } from "../model/exclusions.ts";
@@ -14,19 +14,24 @@ interface Props {
   open: boolean;
 }
 
-/** Narrows a search. The counts are those of the rows shown. */
+/** Narrows a search. The counts are those of all judged traces of the window; until they are there, of the rows shown. */
 export function Facets({ filters, rows, change, exclude, open }: Props) {
   const services = useServices().data?.rows ?? [];
   const chosen = services.filter((row) => !filters["service"] || row.service === filters["service"]);
+  const facets = useFacets(filters).data?.facets;
+  const counted = (name: string, values: (row: TraceRow) => readonly string[]) => {
+    const known = facets?.find((facet) => facet.facet === name);
+    return known && known.values.length > 0 ? new Map(known.values.map((one) => [one.value, one.traces])) : countBy(rows, values);
+  };
   const unique = (values: string[]) => [...new Set(values)].sort();
   return (
     <aside className="panel facets" data-open={open} aria-label="Filters">
       <Choice label="Service" name="service" options={services.map((row) => row.service)} {...{ filters, change }} />
       <Choice label="Route" name="route" options={unique(chosen.flatMap((row) => row.routes))} {...{ filters, change }} />
-      <Facet label="Kind" name="class" values={classes} counts={countBy(rows, (row) => [row.class])} word={words} {...{ filters, change, exclude }} />
-      <Facet label="Outcome" name="outcome" values={outcomeValues} counts={countBy(rows, (row) => [row.outcome])} word={words} {...{ filters, change, exclude }} />
-      <Facet label="In time" name="late" values={["true", "false"]} counts={countBy(rows, (row) => [String(row.late)])} word={(value) => (value === "true" ? "Late" : "Not late")} {...{ filters, change, exclude }} />
-      <Facet label="Finding" name="rule" values={ruleNames} counts={countBy(rows, (row) => row.rules)} word={ruleName} {...{ filters, change, exclude }} />
+      <Facet label="Kind" name="class" values={classes} counts={counted("class", (row) => [row.class])} word={words} {...{ filters, change, exclude }} />
+      <Facet label="Outcome" name="outcome" values={outcomeValues} counts={counted("outcome", (row) => [row.outcome])} word={words} {...{ filters, change, exclude }} />
+      <Facet label="In time" name="late" values={["true", "false"]} counts={counted("late", (row) => [String(row.late)])} word={(value) => (value === "true" ? "Late" : "Not late")} {...{ filters, change, exclude }} />
+      <Facet label="Finding" name="rule" values={ruleNames} counts={counted("rule", (row) => row.rules)} word={ruleName} {...{ filters, change, exclude }} />
       <div>
         <h3>Margin, seconds</h3>
         <div className="pair">

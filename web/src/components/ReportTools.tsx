@@ -28,7 +28,7 @@ export function ReportTools({ name, filters }: { name: ReportName; filters: Filt
   );
 }
 
-function save(name: string, text: string): void {
+export function save(name: string, text: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
   link.download = name;

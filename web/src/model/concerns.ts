@@ -20,6 +20,14 @@ export function forecast(row: MarginRow): string {
   return pace;
 }
 
+/** What grew along with the loss, as a sentence; empty where nothing did significantly. */
+export function grown(row: MarginRow): string {
+  const parts = row.trend?.grown_stages ?? [];
+  if (parts.length === 0) return "";
+  const names = parts.slice(0, 3).map((one) => `${one.part === "dependency" ? one.stage || one.peer : one.part.replaceAll("_", " ")} by ${formatSeconds(one.s_per_day)} a day`);
+  return ` What grew: ${names.join(", ")}.`;
+}
+
 function interval({ from, to }: { from: string; to: string | null }): string {
   const first = day(from);
   if (to === null) return `from ${first} on`;
@@ -53,18 +61,20 @@ export interface Degrading {
 }
 
 const significantCalls = 20;
+// Rarer than that nobody has to look at it in the morning.
+const leastShare = 0.005;
 
 /** Stages that run as meant less often than in the window held against, the largest change first. */
 export function degrading(rows: readonly StageRow[], before: readonly StageRow[]): Degrading[] {
   const key = (row: StageRow) => [row.service, row.route, row.stage, row.peer].join(" ");
   const known = new Map(before.map((row) => [key(row), row]));
   return rows
-    .filter((row) => row.degraded > 0 && row.calls >= significantCalls)
+    .filter((row) => row.calls >= significantCalls && row.degraded / row.calls >= leastShare)
     .map((row) => {
       const earlier = known.get(key(row));
       return { row, was: earlier && earlier.calls >= significantCalls ? (earlier.degraded_ratio ?? 0) : null };
     })
-    .filter(({ row, was }) => apart(row.degraded, row.calls, was))
+    .filter(({ row, was }) => row.trend?.degraded_significant || apart(row.degraded, row.calls, was))
     .sort((a, b) => (b.row.degraded_ratio ?? 0) - (b.was ?? 0) - ((a.row.degraded_ratio ?? 0) - (a.was ?? 0)));
 }
 

@@ -17,6 +17,7 @@ export const placeGroups: readonly PlaceGroup[] = [
     places: [
       { path: "/", label: "Overview", asks: "What needs attention now?" },
       { path: "/search", label: "Traces", asks: "Which requests were late, cut, degraded or orphaned?" },
+      { path: "/changes", label: "What changed", asks: "Why did margins move, before and after?" },
       { path: "/findings", label: "Findings", asks: "Which rules were broken, and where?" },
     ],
   },
@@ -26,6 +27,7 @@ export const placeGroups: readonly PlaceGroup[] = [
       { path: "/stages", label: "Stages", asks: "Where do chains degrade?" },
       { path: "/dependencies", label: "Dependencies", asks: "Slow dependency or stingy caller?" },
       { path: "/phases", label: "Phases", asks: "In which phase do calls time out?" },
+      { path: "/reserves", label: "Reserves", asks: "Do reserves fit what follows?" },
       { path: "/local", label: "Before calling", asks: "Who spends the budget before calling anybody?" },
     ],
   },

@@ -13,6 +13,7 @@ export const reportFilters: { readonly [Name in ReportName]: readonly (FilterNam
   retries: ["service", "stage", "peer"],
   propagation: ["service", "peer"],
   dependencies: ["service", "stage", "peer"],
+  reserves: ["service", "route", "stage", "peer"],
   conformance: ["service"],
   limits: ["service", "peer"],
 };

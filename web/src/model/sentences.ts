@@ -1,4 +1,4 @@
-import type { CancellationRow, ConformanceRow, DependencyRow, FindingRow, LimitRow, LocalRow, OrphanRow, PhaseRow, PropagationRow, RetryRow, StageRow } from "../api/shapes.ts";
+import type { CancellationRow, ConformanceRow, DependencyRow, FindingRow, LimitRow, LocalRow, OrphanRow, PhaseRow, PropagationRow, ReserveRow, RetryRow, StageRow } from "../api/shapes.ts";
 import { formatCount, formatRatio, formatSeconds } from "./seconds.ts";
 import { addCounts, groupBy, sum } from "./sums.ts";
 import { ruleName, words } from "./words.ts";
@@ -90,6 +90,17 @@ export function conformanceSentence(rows: readonly ConformanceRow[]): string {
   if (lacking.length === 0) return `${rows.length === 1 ? "The one service records" : `All ${rows.length} services record`} what a budget needs`;
   const [most] = [...lacking].sort((a, b) => b.missing.length - a.missing.length);
   return `${count(lacking.length, "service")} of ${rows.length} ${lacking.length === 1 ? "leaves" : "leave"} out facts; ${most?.service ?? ""} ${most?.missing.length} of them`;
+}
+
+export function reserveSentence(rows: readonly ReserveRow[]): string {
+  const small = rows.filter((row) => row.verdict === "too_small");
+  const wasteful = rows.filter((row) => row.verdict === "wasteful");
+  const hopeless = sum(rows, (row) => row.hopeless_starts);
+  const parts: string[] = [];
+  if (small[0]) parts.push(`${small[0].stage || small[0].peer} of ${place(small[0].service, small[0].route)} keeps back less than what follows takes`);
+  if (wasteful[0]) parts.push(`${wasteful[0].stage || wasteful[0].peer} of ${place(wasteful[0].service, wasteful[0].route)} keeps back far more than it needs`);
+  if (hopeless > 0) parts.push(`${count(hopeless, "call")} started without a chance`);
+  return parts.length > 0 ? parts.slice(0, 2).join("; ") : "Reserves fit what follows, as far as it was measured";
 }
 
 export function limitSentence(rows: readonly LimitRow[]): string {

@@ -4,6 +4,7 @@ import type { Answer, MarginRow } from "../api/shapes.ts";
 import { Attention } from "../components/Attention.tsx";
 import { Freshness } from "../components/Freshness.tsx";
 import { Icon } from "../components/Icon.tsx";
+import { MarkerList } from "../components/MarkerList.tsx";
 import { MarginRange, rangePosition } from "../components/MarginRange.tsx";
 import { useRows } from "../components/rows.ts";
 import { usePlace, type PlaceState } from "../components/place.ts";
@@ -40,6 +41,7 @@ export function Overview() {
       {margin.data && rows.length > 0 && (
         <div className={margin.isPlaceholderData ? "stack stale" : "stack"}>
           <Attention place={place} margin={margin.data} />
+          <MarkerList place={place} />
           <Routes report={margin.data} before={place.compared && !compared.isPlaceholderData ? compared.data?.rows : undefined} place={place} />
         </div>
       )}

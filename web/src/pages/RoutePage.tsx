@@ -1,18 +1,23 @@
-import { Link } from "wouter";
-import { useReport } from "../api/queries.ts";
+import { Link, useLocation } from "wouter";
+import { useAttribution, useLatest, useMarkers, useReport } from "../api/queries.ts";
 import type { Answer, MarginRow, StageRow } from "../api/shapes.ts";
+import { ChangeWaterfall } from "../charts/ChangeWaterfall.tsx";
+import { HeatMap } from "../charts/HeatMap.tsx";
 import { SpendBars } from "../charts/SpendBars.tsx";
 import { TimeChart } from "../charts/TimeChart.tsx";
 import type { Column } from "../components/columns.tsx";
 import { Counts } from "../components/Counts.tsx";
 import { Freshness } from "../components/Freshness.tsx";
+import { markerName } from "../components/MarkerList.tsx";
 import { usePlace, type PlaceState } from "../components/place.ts";
 import { ReportTable } from "../components/ReportTable.tsx";
 import { ReportTools } from "../components/ReportTools.tsx";
 import { zone } from "../components/settings.ts";
 import { Empty, Failure, Loading, NothingHere, Stale } from "../components/States.tsx";
-import { forecast } from "../model/concerns.ts";
+import { changeSentence } from "../model/changes.ts";
+import { forecast, grown } from "../model/concerns.ts";
 import { searchPath, windowOf, withFilter } from "../model/filters.ts";
+import { heatOf } from "../model/heat.ts";
 import { growth, marginSeries, missedSeries, routeSentence, spendOf, type Spend } from "../model/route.ts";
 import { formatCount, formatRatio, formatSeconds } from "../model/seconds.ts";
 import { comparedWindow, comparisonShort, millis, windowLabel } from "../model/window.ts";
@@ -35,7 +40,7 @@ export function RoutePage() {
         <div>
           <p className="kicker">Route of <bdi>{service}</bdi></p>
           <h1><bdi>{route || "unnamed"}</bdi></h1>
-          {row && <p>{routeSentence(row)}{row.trend?.significant && ` It ${forecast(row)}.`}</p>}
+          {row && <p>{routeSentence(row)}{row.trend?.significant && ` It ${forecast(row)}.${grown(row)}`}</p>}
           <p className="facts small">
             <span>{windowLabel(place.window, shown)}</span>
             {place.compared && <span>against {comparisonShort[place.comparison]}</span>}
@@ -58,6 +63,7 @@ export function RoutePage() {
           <Figures row={row} before={before} />
           <Margin row={row} answer={margin.data} before={before} beforeAnswer={compared.data} place={place} />
           <Spending row={row} place={place} />
+          <Moved row={row} place={place} />
         </div>
       )}
     </>
@@ -98,19 +104,56 @@ function Margin({ row, answer, before, beforeAnswer, place }: MarginProps) {
   const offset = before && beforeAnswer ? millis(answer.window.from) - millis(beforeAnswer.window.from) : 0;
   const zoom = ({ from, to }: { from: number; to: number }) => place.change({ from: new Date(from).toISOString(), to: new Date(to).toISOString() });
   const label = comparisonShort[place.comparison];
+  const [, navigate] = useLocation();
+  const markers = useMarkers(place.window, row.service).data?.rows ?? [];
+  const marks = { marks: markers.map((marker) => ({ id: marker.id, at: millis(marker.at), label: markerName(marker) })), pickMark: ({ id }: { id: string }) => navigate(`/changes?${withFilter(windowOf(place.query), { marker: id, service: row.service, route: row.route })}`) };
   return (
     <div className="stack">
       <section className="panel block" aria-label="Margin over time">
         <h2>Margin over time</h2>
         {row.margin_p50_s === null
           ? <p className="quiet">No request with a budget was answered, so there is no margin to draw.</p>
-          : <TimeChart label={`Margin of ${row.service} ${row.route}: the slow requests have ${formatSeconds(row.margin_p05_s)} left`} span={span} step={step} height={280} signed series={marginSeries(row, before, offset, label)} format={(value) => formatSeconds(value)} zoom={zoom} limit={row.budget_p50_s === null ? undefined : { value: row.budget_p50_s, label: "Budget, median" }} />}
+          : <TimeChart label={`Margin of ${row.service} ${row.route}: the slow requests have ${formatSeconds(row.margin_p05_s)} left`} span={span} step={step} height={280} signed series={marginSeries(row, before, offset, label)} format={(value) => formatSeconds(value)} zoom={zoom} {...marks} limit={row.budget_p50_s === null ? undefined : { value: row.budget_p50_s, label: "Budget, median" }} />}
       </section>
+      <Latest row={row} place={place} />
       <section className="panel block" aria-label="Missed requests">
         <h2>Missed requests, share of those with a budget</h2>
         <TimeChart label={`Missed requests: ${formatRatio(row.missed_ratio)} in all`} span={span} step={step} height={130} series={missedSeries(row, before, offset, label)} format={(value) => formatRatio(value)} zoom={zoom} />
       </section>
     </div>
+  );
+}
+
+/** The latest requests by time and margin; a cell leads to the traces in it. */
+function Latest({ row, place }: { row: MarginRow; place: PlaceState }) {
+  const latest = useLatest({ ...place.window, service: row.service, route: row.route });
+  const heat = latest.data ? heatOf(latest.data) : null;
+  if (latest.isPending) return <section className="panel block"><h2>Latest requests by margin</h2><p className="quiet small pending">Looking at the latest requests …</p></section>;
+  if (!heat) return null;
+  return (
+    <section className="panel block" aria-label="Latest requests by margin">
+      <h2>The latest {formatCount(heat.total)} requests by margin</h2>
+      <HeatMap heat={heat} pathOf={(cell) => searchPath({ service: row.service, route: row.route, from: new Date(cell.from).toISOString(), to: new Date(cell.to).toISOString(), margin_gt: String(cell.low), margin_lt: String(cell.high) }, windowOf(place.query))} />
+    </section>
+  );
+}
+
+/** What moved the margin since the window held against, part by part. */
+function Moved({ row, place }: { row: MarginRow; place: PlaceState }) {
+  const held = place.compared ?? comparedWindow(place.window, "week");
+  const changes = useAttribution({ ...place.window, before_from: held?.from ?? "", before_to: held?.to ?? "", service: row.service, route: row.route }, held !== null);
+  const found = changes.data?.rows.find((one) => one.service === row.service && one.route === row.route);
+  const against = place.compared ? comparisonShort[place.comparison] : "a week earlier";
+  return (
+    <section className="panel block" aria-label="Why the margin moved">
+      <h2>Why the margin moved, against {against}</h2>
+      {held === null && <p className="quiet">All time has no earlier window to be held against.</p>}
+      {held !== null && changes.isPending && <p className="quiet small pending">Looking at what moved it …</p>}
+      {changes.isError && <p className="quiet">This could not be read: {changes.error.message}</p>}
+      {changes.data && !found && <p className="quiet">No account of this route is judged in both windows yet.</p>}
+      {found && <p>{changeSentence(found)}</p>}
+      {found && <ChangeWaterfall row={found} />}
+    </section>
   );
 }
 
