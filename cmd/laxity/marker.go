@@ -95,7 +95,6 @@ func newMarkerListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			query.Del("route")
 			for _, name := range []string{"environment", "observed"} {
 				if value := cmd.Flags().Lookup(name).Value.String(); value != "" && value != "false" {
 					query.Set(name, value)
@@ -119,6 +118,7 @@ func newMarkerListCommand() *cobra.Command {
 		},
 	}
 	addReportFlags(cmd)
+	_ = cmd.Flags().MarkHidden("route") // the API refuses it: a marker has no route
 	cmd.Flags().String("environment", "", "only markers of this environment, or of all")
 	cmd.Flags().Bool("observed", false, "also versions of services that showed for the first time")
 	return cmd

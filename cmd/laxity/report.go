@@ -29,6 +29,8 @@ func newReportCommand() *cobra.Command {
 			return &usageError{fmt.Errorf("report: there is no report %q; reports: %s", args[0], names)}
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		// The flags of a report that is not there must not hide that it is not.
+		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 	}
 	cmd.AddCommand(newReportMarginCommand())
 	for _, spec := range reportSpecs {
@@ -132,7 +134,8 @@ func newReportMarginCommand() *cobra.Command {
 func writeMarginTable(w io.Writer, report marginReport) error {
 	var b strings.Builder
 	if len(report.Rows) == 0 {
-		fmt.Fprintf(&b, "No requests between %s and %s.\nSend traces over OTLP, or look further back with --since 7d.\n", report.Window.From, report.Window.To)
+		fmt.Fprintf(&b, "No requests between %s and %s.\nSend traces over OTLP, or look further back with --since 7d.\n",
+			wholeSecond(report.Window.From), wholeSecond(report.Window.To))
 		_, err := io.WriteString(w, b.String())
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -251,19 +252,37 @@ type rowsReport struct {
 	Window struct {
 		From, To string
 	} `json:"window"`
-	Watermark *string          `json:"watermark"`
-	Rows      []map[string]any `json:"rows"`
-	Next      *string          `json:"next"`
+	Watermark   *string          `json:"watermark"`
+	Provisional bool             `json:"provisional"`
+	Rows        []map[string]any `json:"rows"`
+	Next        *string          `json:"next"`
+}
+
+// upTo says up to when the answer is complete, if its window reaches further.
+func (report rowsReport) upTo() string {
+	switch {
+	case report.Watermark == nil:
+		return "No worker has judged any trace: run laxity worker, or everything with laxity up.\n"
+	case report.Provisional:
+		return "Complete up to " + wholeSecond(*report.Watermark) + "; what arrived later is still being added.\n"
+	}
+	return ""
+}
+
+// wholeSecond leaves the fraction out of an instant.
+func wholeSecond(at string) string {
+	t, err := time.Parse(time.RFC3339Nano, at)
+	if err != nil {
+		return at
+	}
+	return t.UTC().Truncate(time.Second).Format(time.RFC3339)
 }
 
 // writeTable writes at most 80 columns.
 func (spec reportSpec) writeTable(w io.Writer, report rowsReport) error {
 	var b strings.Builder
 	if len(report.Rows) == 0 {
-		fmt.Fprintf(&b, "Nothing to report between %s and %s.\n", report.Window.From, report.Window.To)
-		if report.Watermark == nil {
-			b.WriteString("No worker has judged any trace: run laxity worker, or everything with laxity up.\n")
-		}
+		fmt.Fprintf(&b, "Nothing to report between %s and %s.\n%s", wholeSecond(report.Window.From), wholeSecond(report.Window.To), report.upTo())
 		_, err := io.WriteString(w, b.String())
 		return err
 	}
@@ -295,6 +314,9 @@ func (spec reportSpec) writeTable(w io.Writer, report rowsReport) error {
 	}
 	if report.Next != nil {
 		b.WriteString("\nThere are more rows; see them with --limit 1000 or filter with --service.\n")
+	}
+	if text := report.upTo(); text != "" {
+		b.WriteString("\n" + text)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

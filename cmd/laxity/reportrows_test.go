@@ -55,6 +55,9 @@ func TestReportsPrintWhatTheAPIAnswers(t *testing.T) {
 				want += len(spec.below(row))
 			}
 		}
+		if report.upTo() != "" {
+			want += 2
+		}
 		if lines := strings.Count(table, "\n"); len(report.Rows) > 0 && lines != want {
 			t.Errorf("%s: %d lines for %d rows:\n%s", spec.name, lines, len(report.Rows), table)
 		}
@@ -90,5 +93,38 @@ func TestReportsPrintWhatTheAPIAnswers(t *testing.T) {
 	_, err := command(t, "report", "nothing")
 	if err == nil || !strings.Contains(err.Error(), "margin, orphans, findings, stages") {
 		t.Errorf("a report that is not there: %v", err)
+	}
+	if _, err := command(t, "report", "nothing", "--since", "7d"); err == nil || !strings.Contains(err.Error(), `no report "nothing"`) {
+		t.Errorf("a report that is not there, with flags: %v", err)
+	}
+}
+
+// A report that is empty because nothing is judged yet must not look like one without findings.
+func TestIssueEmptyReportSaysHowFarItReaches(t *testing.T) {
+	answer := `{"window":{"from":"2026-11-28T00:00:00.123456789Z","to":"2026-11-29T00:00:00Z"},"watermark":"2026-11-28T10:00:00Z","provisional":true,"rows":[],"next":null}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(answer))
+	}))
+	t.Cleanup(server.Close)
+	out, err := command(t, "report", "findings", "--api", server.URL)
+	want := "Nothing to report between 2026-11-28T00:00:00Z and 2026-11-29T00:00:00Z.\n" +
+		"Complete up to 2026-11-28T10:00:00Z; what arrived later is still being added.\n"
+	if err != nil || out != want {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
+// A filter that cannot be applied is refused, never left out.
+func TestIssueMarkerListHasNoRoute(t *testing.T) {
+	var asked string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.RawQuery
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"rows":[]}`))
+	}))
+	t.Cleanup(server.Close)
+	if _, err := command(t, "marker", "list", "--route", "/cart", "--api", server.URL); err != nil || !strings.Contains(asked, "route=%2Fcart") {
+		t.Errorf("asks %q, %v", asked, err)
 	}
 }
