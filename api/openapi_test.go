@@ -144,6 +144,7 @@ func testAnswers(t *testing.T, server *Server) {
 		{"reserves", "ReserveReport", "/api/v1/reports/reserves?from=now-7h"},
 		{"attribution", "AttributionReport", "/api/v1/reports/attribution?from=now-7h"},
 		{"advice", "Advice", "/api/v1/policies/advice?from=now-7h"},
+		{"measured", "Measured", "/api/v1/contracts/measured?from=now-7h&service=assistant&route=/answer"},
 		{"facets", "Facets", "/api/v1/facets?from=now-7h"},
 		{"markers", "MarkerList", "/api/v1/markers?from=now-7h&observed=true"},
 		{"services", "ServiceList", "/api/v1/services"},
@@ -173,7 +174,7 @@ func testAnswers(t *testing.T, server *Server) {
 }
 
 // changing are values that differ from run to run, and words, which have tests of their own where they are made.
-var changing = regexp.MustCompile(`"(engine_version|go_version|schema_version|hops)": [^,\n]*|answers in \d+ ms|ClickHouse [0-9.]+|\d+ hops|` +
+var changing = regexp.MustCompile(`"(engine_version|go_version|schema_version|hops|judged_until)": [^,\n]*|answers in \d+ ms|ClickHouse [0-9.]+|\d+ hops|` +
 	`schema version \d+|"(text|markdown)": "([^"\\]|\\.)*"`)
 
 func golden(t *testing.T, name string, body []byte) {

@@ -88,6 +88,7 @@ func New(config Config) (*Server, error) {
 	v1.DELETE("/markers/:id", s.removeMarker)
 	v1.POST("/markers/:id/restore", s.restoreMarker)
 	v1.GET("/policies/advice", s.advice)
+	v1.GET("/contracts/measured", s.measured)
 
 	engine.NoRoute(s.page)
 	engine.NoMethod(func(c *gin.Context) {

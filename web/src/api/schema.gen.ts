@@ -373,6 +373,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/contracts/measured": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What one route did, of all that a budget contract can promise
+         * @description What laxity contract check compares. service and route must be given. Percentiles of the margin are those at 1, 5, 10, 25 and 50 %.
+         */
+        get: operations["getMeasured"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/facets": {
         parameters: {
             query?: never;
@@ -1049,6 +1069,45 @@ export interface components {
                     value: string;
                     traces: number;
                 }[];
+            }[];
+        };
+        Measured: {
+            window: components["schemas"]["Window"];
+            watermark: components["schemas"]["Watermark"];
+            /**
+             * Format: date-time
+             * @description traces that arrived before it are judged; null while no worker has
+             */
+            judged_until: string | null;
+            service: string;
+            route: string;
+            /** @description requests with a budget that were seen */
+            requests: number;
+            /** @description of these, answers with a margin */
+            answered: number;
+            budget_max_s: number | null;
+            budget_p05_s: number | null;
+            /** @description margins of answers at 1, 5, 10, 25 and 50 %; empty without requests */
+            margins_s: (number | null)[];
+            missed_ratio: number | null;
+            /** @description answered in time, but degraded or in part */
+            degraded_ratio: number | null;
+            /** @description work of all services for nobody; null until a worker has judged */
+            orphan_per_request_s: number | null;
+            /** @description of any one call */
+            max_retries: number | null;
+            stages: {
+                stage: string;
+                /** @description empty: all peers of the stage together */
+                peer: string;
+                calls: number;
+                /** @description calls that were not skipped or replaced */
+                runs: number;
+                spend_p95_s: number | null;
+                reserve_min_s: number | null;
+                allowance_min_s: number | null;
+                degraded_ratio: number | null;
+                max_retries: number | null;
             }[];
         };
         MarkerList: {
@@ -2196,6 +2255,36 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Advice"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getMeasured: {
+        parameters: {
+            query?: {
+                /** @description RFC 3339, now, or now minus a length: now-90s, now-30m, now-24h, now-7d */
+                from?: components["parameters"]["from"];
+                /** @description as from; exclusive */
+                to?: components["parameters"]["to"];
+                service?: components["parameters"]["service"];
+                route?: components["parameters"]["route"];
+                /** @description deployment.environment.name */
+                environment?: components["parameters"]["environment"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description what was measured */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Measured"];
                 };
             };
             default: components["responses"]["Problem"];
