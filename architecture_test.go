@@ -36,6 +36,8 @@ type rule struct {
 var rules = []rule{
 	{regexp.MustCompile(`^github\.com/gin-gonic/`), []string{"api"}, "only the api serves HTTP handlers of gin"},
 	{regexp.MustCompile(`^github\.com/ClickHouse/`), []string{"storage", "storage/", "migrations", "engine", "engine/"}, "one place talks to the database"},
+	{regexp.MustCompile(`^github\.com/grafana/`), []string{"dashboards"}, "what writes dashboards is no part of the binary"},
+	{regexp.MustCompile(`^` + product + `/dashboards`), nil, "what writes dashboards is no part of the binary"},
 	{regexp.MustCompile(`^github\.com/ebitengine/purego`), []string{"engine/chdb"}, "one place calls C"},
 	{regexp.MustCompile(`^(go\.opentelemetry\.io/collector|github\.com/open-telemetry/opentelemetry-collector-contrib)/`),
 		[]string{"processor/", "cmd/laxity/collector", "internal/bench/"}, "judgement does not depend on how spans arrive"},

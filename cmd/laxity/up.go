@@ -247,7 +247,7 @@ func (c *upConfig) collectorPart() *part {
 		"collector", "--data", c.data, "--raw-spans=" + strconv.FormatBool(c.raw),
 		"--otlp-grpc", k.GRPC, "--otlp-http", k.HTTP, "--metrics-listen", k.Metrics, "--token-file", k.TokenFile,
 		"--insecure=" + strconv.FormatBool(k.Insecure), "--fsync=" + strconv.FormatBool(k.Fsync),
-		"--memory-limit", strconv.Itoa(k.MemoryMiB), "--log-level", k.LogLevel,
+		"--memory-limit", strconv.Itoa(k.MemoryMiB), "--metrics-every", k.MetricsEvery.String(), "--log-level", k.LogLevel,
 	}
 	for _, b := range k.BudgetFrom {
 		args = append(args, "--budget-from", b.Attribute+"="+b.Unit)

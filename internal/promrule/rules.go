@@ -147,7 +147,7 @@ func (w *writer) forecast(c slo.Condition, by []string) string {
 
 // summary writes the summary as a template of Prometheus.
 func summary(a slo.Alert) string {
-	value := "{{ $value | humanize }}"
+	value := `{{ printf "%.0f" $value }}`
 	switch a.Unit {
 	case "ratio":
 		value = "{{ $value | humanizePercentage }}"

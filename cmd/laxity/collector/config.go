@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"text/template"
+	"time"
 
 	"github.com/laxity-dev/laxity/internal/classify"
 	"github.com/laxity-dev/laxity/internal/listen"
@@ -24,6 +25,8 @@ type Config struct {
 	GRPC    string // host:port that takes OTLP over gRPC; port 0 takes a free one
 	HTTP    string // host:port that takes OTLP over HTTP
 	Metrics string // host:port of the page of Prometheus metrics
+	// MetricsEvery is the time between two measurements of the deadline metrics on that page. 15 s.
+	MetricsEvery time.Duration
 
 	// NoRawSpans keeps spans out of otel_traces; hops are written all the same.
 	NoRawSpans bool
@@ -42,6 +45,9 @@ type Config struct {
 	Redact redactprocessor.Config
 }
 
+// maxMetricsEvery keeps series on the page, which forgets them after a minute.
+const maxMetricsEvery = 30 * time.Second
+
 // Validate reports what is wrong with the configuration.
 func (c Config) Validate() error {
 	errs := []error{storage.Config{DSN: c.DSN}.Validate(), classify.Config{BudgetFrom: c.BudgetFrom, RulesFile: c.ClassifyRules}.Validate(), c.Redact.Validate()}
@@ -52,6 +58,9 @@ func (c Config) Validate() error {
 		errs = append(errs, CheckListen(a.flag, a.address, c.TokenFile != "" || c.Insecure))
 	}
 	errs = append(errs, CheckListen("metrics-listen", c.Metrics, true))
+	if c.MetricsEvery != 0 && (c.MetricsEvery < 10*time.Millisecond || c.MetricsEvery > maxMetricsEvery) {
+		errs = append(errs, fmt.Errorf("--metrics-every is %s; use 10ms to %s", c.MetricsEvery, maxMetricsEvery))
+	}
 	if !slices.Contains([]string{"", "debug", "info", "warn", "error"}, c.LogLevel) {
 		errs = append(errs, fmt.Errorf("log level %q is not known; use debug, info, warn or error", c.LogLevel))
 	}
