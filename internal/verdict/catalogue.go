@@ -62,7 +62,7 @@ func Catalogue() []Entry {
 	return []Entry{
 		{RuleLate, SeverityError, "the answer came after the governing limit", "margin < 0", "see which debit took the time; give that hop a cap or the route a larger budget", true},
 		{RuleExhausted, SeverityError, "ended by its own deadline or expiry, or refused for lack of time, before an answer", "", "see the span in which the time was spent; let the step before it degrade sooner", true},
-		{RuleOrphanWork, SeverityError, "work done for a caller whose wait had ended by timeout, cancellation or disconnect", "excess > max(1 ms, 0.1 % of the wait)", "carry the deadline to the callee and let it stop on cancellation", true},
+		{RuleOrphanWork, SeverityError, "work done for a caller whose wait had ended by timeout, cancellation or disconnect", "excess > max(10 ms, 0.1 % of the wait); above 1 ms it is a line of the statement", "carry the deadline to the callee and let it stop on cancellation", true},
 		{RuleRenewedClock, SeverityError, "a child received more time than its parent had left", "received > remaining before + 1 ms", "derive the child's deadline from what it is handed", true},
 		{RuleDroppedHeader, SeverityError, "a child fell back to its own default, which is more than its parent had left", "received > remaining before + 1 ms", "forward and read the remainder on this edge", true},
 		{RuleIgnoredCancel, SeverityError, "work did not confirm its cancellation within the clean-up budget", "not confirmed, or confirmed later than the clean-up budget", "make the operation watch its context; probe what its driver does on expiry", true},

@@ -61,8 +61,17 @@ func (t *tree) inquire(a *account, s *search) *inquiry {
 			q.step(i)
 		}
 	}
+	told := map[int32]bool{}
 	for _, o := range s.orphans {
-		q.orphan(o)
+		if q.t.opts.Thresholds.tellsOrphan(o) {
+			told[o.node] = true
+		}
+	}
+	for _, o := range s.orphans {
+		// What is counted on a span that is not told is not told either.
+		if told[o.node] && (o.in == none || told[o.in]) {
+			q.orphan(o)
+		}
 	}
 	for _, o := range s.hangs {
 		q.overhang(o)

@@ -48,6 +48,9 @@ type Thresholds struct {
 	// Excess and ExcessShare: a child outlives its caller's wait only beyond max(Excess, ExcessShare × wait). 1 ms, 0.001.
 	Excess      time.Duration `yaml:"excess" mapstructure:"excess"`
 	ExcessShare float64       `yaml:"excess_share" mapstructure:"excess_share"`
+	// Orphan is the shortest orphan work that is a finding; shorter is a line of the statement alone. A cancellation needs a
+	// moment to reach the work and to be noticed there, and until then the best of services goes on. 10 ms.
+	Orphan time.Duration `yaml:"orphan" mapstructure:"orphan"`
 	// PostCancel is how much work after a cancellation signal, beyond clean-up, is a finding. 100 ms.
 	PostCancel time.Duration `yaml:"post_cancel" mapstructure:"post_cancel"`
 	// LocalSpendShare of the received budget before the first downstream call. 0.5.
@@ -78,6 +81,7 @@ func (t Thresholds) withDefaults() Thresholds {
 	}
 	duration(&t.Excess, time.Millisecond)
 	share(&t.ExcessShare, 0.001)
+	duration(&t.Orphan, 10*time.Millisecond)
 	duration(&t.PostCancel, 100*time.Millisecond)
 	share(&t.LocalSpendShare, 0.5)
 	duration(&t.Renewed, time.Millisecond)

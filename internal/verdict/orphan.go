@@ -157,6 +157,9 @@ func (s *search) judge(i int32) {
 	s.orphans = append(s.orphans, o)
 }
 
+// tellsOrphan reports whether orphan work went on for long enough to be a finding.
+func (t Thresholds) tellsOrphan(o outlived) bool { return o.past > int64(t.Orphan) }
+
 // told: the time of the span's service is already on the line of its parent, and as well known.
 func (s *search) told(p, n *node, i int32) bool {
 	above := s.tail[n.parent]
@@ -314,7 +317,7 @@ func (s *search) rootOrphan(i int32) {
 	if n.v.PostCancelInferred {
 		grade = EvidenceSameClock
 	}
-	o := outlived{node: i, parent: none, kind: LineOrphan, amount: int64(n.v.PostCancel), grade: grade, cut: c, in: none}
+	o := outlived{node: i, parent: none, kind: LineOrphan, amount: int64(n.v.PostCancel), past: int64(n.v.PostCancel), grade: grade, cut: c, in: none}
 	s.tail[i], s.grade[i], s.top[i] = min(o.amount, n.length), grade, i
 	s.orphans = append(s.orphans, o)
 }
