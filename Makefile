@@ -162,6 +162,17 @@ clickhouse-server: ## install Debian's old ClickHouse for the tests of the nativ
 		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq clickhouse-server clickhouse-common >/dev/null; }
 test: clickhouse-server
 
+# ---- processor ----
+
+.PHONY: bench-processor
+bench-processor: ## the deadline processor beside contrib's transform processor doing the nearest equivalent
+	@$(GO) run ./internal/bench/processor
+bench: bench-processor
+
+.PHONY: soak-builder
+soak-builder: ## build a collector with the builder and the deadline processor, run it, send it spans (part of soak's ./... too)
+	LAXITY_SOAK=1 $(GO) test -count=1 -timeout 30m -run TestBuilder ./processor/deadlineprocessor
+
 # ---- path ----
 
 .PHONY: bench-path

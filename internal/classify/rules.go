@@ -303,3 +303,12 @@ func grpcStatus(text string) (int64, bool) {
 }
 
 func codeKey(system, code string) string { return system + "\x00" + code }
+
+// BuiltinRows returns the rows of rules.yaml in their order. The caller owns them.
+func BuiltinRows() []Row {
+	rows, err := parseRules(builtinRules)
+	if err != nil {
+		panic(fmt.Sprintf("classify: built-in rules: %v", err)) // a test reads them
+	}
+	return rows
+}

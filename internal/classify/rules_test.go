@@ -12,20 +12,11 @@ import (
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 )
 
-func builtinRows(t *testing.T) []Row {
-	t.Helper()
-	rows, err := parseRules(builtinRules)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rows
-}
-
 // TestEveryRowSpeaks: every built-in row names its source, and a span that carries what the row is about gets what the row
 // says, on each side that it names: nothing before it is in its way.
 func TestEveryRowSpeaks(t *testing.T) {
 	kinds := map[role]span.Kind{calling: span.KindClient, called: span.KindServer, inner: span.KindInternal}
-	for _, row := range builtinRows(t) {
+	for _, row := range BuiltinRows() {
 		name := strings.TrimSpace(strings.ReplaceAll(row.key(), "\x00", " "))
 		if row.Source == "" {
 			t.Errorf("%s: no source", name)
@@ -229,7 +220,7 @@ func TestOwnRowsComeFirst(t *testing.T) {
 
 // TestTextsOfHealthySpansAreNotRead: what a span that did not fail mentions counts for nothing.
 func TestTextsOfHealthySpansAreNotRead(t *testing.T) {
-	for _, row := range builtinRows(t) {
+	for _, row := range BuiltinRows() {
 		if row.Text == "" && row.Whole == "" {
 			continue
 		}

@@ -67,11 +67,7 @@ type table struct {
 }
 
 var builtin = sync.OnceValue(func() *table {
-	rows, err := parseRules(builtinRules)
-	if err != nil {
-		panic(fmt.Sprintf("classify: built-in rules: %v", err)) // a test reads them
-	}
-	t, err := newTable(rows, nil)
+	t, err := newTable(BuiltinRows(), nil)
 	if err != nil {
 		panic(fmt.Sprintf("classify: built-in rules: %v", err))
 	}

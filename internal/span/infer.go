@@ -22,8 +22,10 @@ func (s *Span) Infer(rule, key string, value any) bool {
 	s.Attrs[key] = value
 	s.Attrs[budgetattr.InferredKey] = true
 	if !s.InferredBy(rule) {
-		names := s.Attrs.String(budgetattr.InferredRuleKey)
-		s.Attrs[budgetattr.InferredRuleKey] = strings.TrimPrefix(names+","+rule, ",")
+		if names := s.Attrs.String(budgetattr.InferredRuleKey); names != "" {
+			rule = names + "," + rule
+		}
+		s.Attrs[budgetattr.InferredRuleKey] = rule
 	}
 	return true
 }

@@ -246,12 +246,16 @@ func plain(v pcommon.Value) any {
 // write adds the new attributes to those that the span came with, and reports whether there were any. Rules is what
 // deadline.inferred.rule said before.
 func (r *reader) write(to pcommon.Map, rules string) (added bool) {
+	attrs := r.span.Attrs
 	for i, key := range outputs {
-		value, ok := r.span.Attrs[key]
+		value, ok := attrs[key]
 		if !ok || r.had[i] && (key != budgetattr.InferredRuleKey || value == rules) {
 			continue
 		}
-		added = true
+		if !added {
+			added = true
+			to.EnsureCapacity(to.Len() + min(len(attrs), len(outputs))) // once, not for each
+		}
 		switch v := value.(type) {
 		case string:
 			to.PutStr(key, v)

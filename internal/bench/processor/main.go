@@ -1,0 +1,174 @@
+// Command processor measures the deadline processor beside contrib's transform processor, which does the nearest equivalent
+// in OTTL: same spans, one process, one goroutine, in turn.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/transformprocessor"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/processor"
+	"go.opentelemetry.io/collector/processor/processortest"
+
+	"github.com/laxity-dev/laxity/processor/deadlineprocessor"
+	"github.com/laxity-dev/laxity/sdk/budgetattr"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// way is one of the two processors.
+type way struct {
+	name      string
+	processor processor.Traces
+	rounds    []result
+}
+
+type result struct{ rate, cpu float64 } // spans/s; CPU µs per span
+
+func run(ctx context.Context) error {
+	traces := flag.Int("traces", 10_000, "traces of one measurement")
+	rounds := flag.Int("rounds", 7, "measurements of each processor, in turn")
+	flag.Parse()
+	ways := []*way{{name: "deadline"}, {name: "transform (OTTL)"}}
+	var err error
+	if ways[0].processor, err = start(ctx, deadlineprocessor.NewFactory(), nil); err != nil {
+		return err
+	}
+	if ways[1].processor, err = start(ctx, transformprocessor.NewFactory(), equivalent()); err != nil {
+		return err
+	}
+	if err := agree(ctx, ways); err != nil {
+		return err
+	}
+	for range *rounds {
+		for _, w := range ways {
+			r, err := measure(ctx, w.processor, *traces)
+			if err != nil {
+				return fmt.Errorf("%s: %w", w.name, err)
+			}
+			w.rounds = append(w.rounds, r)
+		}
+	}
+	for _, w := range ways {
+		if err := w.processor.Shutdown(ctx); err != nil {
+			return err
+		}
+	}
+	report(ways)
+	return nil
+}
+
+func start(ctx context.Context, f processor.Factory, config map[string]any) (processor.Traces, error) {
+	c := f.CreateDefaultConfig()
+	if err := confmap.NewFromStringMap(config).Unmarshal(c); err != nil {
+		return nil, err
+	}
+	if v, ok := c.(interface{ Validate() error }); ok {
+		if err := v.Validate(); err != nil {
+			return nil, err
+		}
+	}
+	p, err := f.CreateTraces(ctx, processortest.NewNopSettings(f.Type()), c, consumertest.NewNop())
+	if err != nil {
+		return nil, err
+	}
+	var host component.Host = componenttest.NewNopHost()
+	return p, p.Start(ctx, host)
+}
+
+// agree checks that both find the same spans late and give the same causes: a comparison of two different jobs says nothing.
+func agree(ctx context.Context, ways []*way) error {
+	var found []string
+	for _, w := range ways {
+		td := batch(0)
+		if err := w.processor.ConsumeTraces(ctx, td); err != nil {
+			return err
+		}
+		late, causes := 0, map[string]int{}
+		for _, rs := range td.ResourceSpans().All() {
+			for _, s := range rs.ScopeSpans().At(0).Spans().All() {
+				if v, ok := s.Attributes().Get(budgetattr.LateKey); ok && v.Bool() {
+					late++
+				}
+				if v, ok := s.Attributes().Get(budgetattr.CancelCauseKey); ok {
+					causes[v.Str()]++
+				}
+			}
+		}
+		found = append(found, fmt.Sprintf("%d late, causes %v", late, causes))
+	}
+	if found[0] != found[1] {
+		return fmt.Errorf("%s finds %s, %s finds %s", ways[0].name, found[0], ways[1].name, found[1])
+	}
+	return nil
+}
+
+// measure takes the time of the processor alone, batch by batch: what a collector holds at a time is little.
+func measure(ctx context.Context, p processor.Traces, traces int) (result, error) {
+	spans, took, used := 0, time.Duration(0), time.Duration(0)
+	for first := 0; first < traces; first += tracesPerBatch {
+		td := batch(first)
+		spans += td.SpanCount()
+		cpu, begin := cpuTime(), time.Now()
+		if err := p.ConsumeTraces(ctx, td); err != nil {
+			return result{}, err
+		}
+		took, used = took+time.Since(begin), used+cpuTime()-cpu
+	}
+	return result{float64(spans) / took.Seconds(), float64(used.Nanoseconds()) / 1e3 / float64(spans)}, nil
+}
+
+// cpuTime of this process, user and system.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func report(ways []*way) {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "processor\tspans/s\tCPU µs/span\t")
+	for _, way := range ways {
+		fmt.Fprintf(w, "%s\t%.0f\t%.3f\t\n", way.name, median(way.rounds, func(r result) float64 { return r.rate }),
+			median(way.rounds, func(r result) float64 { return r.cpu }))
+	}
+	w.Flush()
+	// Ratios of rounds next to each other: another load on the machine hits both.
+	rates, cpus := make([]result, len(ways[0].rounds)), 0.0
+	for i := range rates {
+		ours, theirs := ways[0].rounds[i], ways[1].rounds[i]
+		rates[i] = result{ours.rate / theirs.rate, theirs.cpu / ours.cpu}
+	}
+	cpus = median(rates, func(r result) float64 { return r.cpu })
+	fmt.Printf("figure processor_rate %.2f x vs contrib-transformprocessor\n", median(rates, func(r result) float64 { return r.rate }))
+	fmt.Printf("figure processor_cpu %.2f x vs contrib-transformprocessor\n", cpus)
+}
+
+func median(all []result, of func(result) float64) float64 {
+	values := make([]float64, len(all))
+	for i, r := range all {
+		values[i] = of(r)
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
