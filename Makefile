@@ -215,3 +215,10 @@ prometheus: ## install Prometheus and Alertmanager for the tests of rules and da
 	@command -v promtool >/dev/null && command -v prometheus-alertmanager >/dev/null || \
 		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq prometheus prometheus-alertmanager >/dev/null; }
 test: prometheus
+
+# ---- verdicts ----
+
+.PHONY: bench-verdicts
+bench-verdicts: ## how right the verdicts are on sample services with every fault, alone and in pairs, with and without deadline.*
+	@$(GO) run ./internal/bench/verdicts
+bench: bench-verdicts

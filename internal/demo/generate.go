@@ -138,10 +138,9 @@ func (g *generator) read(ctx context.Context, resp *http.Response) (text string,
 
 // pause keeps the stream waiting for longer than it may be silent.
 func (g *generator) pause(ctx context.Context) {
-	d := g.timing.limit(progressLimit * 5 / 4)
-	if work(ctx, d) == nil {
-		g.faults.took(ctx, SlowReader, g.name, fmt.Sprintf("did not read the stream for %v", d))
-	}
+	began := time.Now()
+	_ = work(ctx, g.timing.limit(progressLimit*5/4)) // it may be cut: who reads on finds out
+	g.faults.took(ctx, SlowReader, g.name, fmt.Sprintf("did not read the stream for %v", time.Since(began).Round(time.Millisecond)))
 }
 
 // noteLeft records that the client left in the middle of a stream that is drained.

@@ -97,6 +97,12 @@ type client struct {
 	calls   *sync.Map // see Demo.clients
 }
 
+// Send sends one request to the edge that asks for these faults, and returns the status of the answer, 0 if there was none. The
+// same seed draws the same latencies and asks for the same budget.
+func (d *Demo) Send(ctx context.Context, seed uint64, faults ...Fault) int {
+	return d.clientOf(rand.New(rand.NewPCG(seed, 0)), faults).send(ctx)
+}
+
 // nextClient draws the faults of the next request and all else.
 func (d *Demo) nextClient(rng *rand.Rand) client { return d.clientOf(rng, d.faults.plan(rng)) }
 

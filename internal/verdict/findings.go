@@ -157,7 +157,7 @@ func (q *inquiry) compareBudgets(i int32, above handed, recorded bool) {
 		q.addAt(RuleMissingBudget, i, 0, 0, above.grade, missingBudgetText(q.t, i, above))
 		return
 	}
-	by := int64(n.v.Received) - above.left
+	by := int64(n.v.Received) - max(above.left, 0) // nothing left is handed down as zero
 	// A person's grant and work declared to outlive its caller have budgets of their own.
 	if !recorded || by <= int64(q.t.opts.Thresholds.Renewed) || n.v.Source == budgetattr.SourceRegrant || n.detached || q.t.nodes[n.parent].detached {
 		return
@@ -241,19 +241,23 @@ func (q *inquiry) localSpend(i int32) {
 	}
 	grade := EvidenceMeasured
 	local, ok := n.Attrs.Seconds(budgetattr.LocalBeforeFirstCallKey)
+	text := localSpendText
 	if !ok {
-		f := q.first[i]
-		if f < 0 || q.account[q.t.nodes[f].parent] != i {
+		queue, _ := n.Attrs.Seconds(budgetattr.QueueTimeKey)
+		switch f := q.first[i]; {
+		case f >= 0 && q.account[q.t.nodes[f].parent] == i:
+			c := &q.t.nodes[f]
+			local, grade = time.Duration(min(max(c.start-n.start, 0), n.length))-max(queue, 0), EvidenceSameClock
+		case f == none: // it never came to a call
+			local, text = min(queue, time.Duration(n.length)), queueSpendText
+		default:
 			return
 		}
-		c := &q.t.nodes[f]
-		queue, _ := n.Attrs.Seconds(budgetattr.QueueTimeKey)
-		local, grade = time.Duration(min(max(c.start-n.start, 0), n.length))-max(queue, 0), EvidenceSameClock
 	}
 	if float64(local) <= q.t.opts.Thresholds.LocalSpendShare*float64(n.v.Received) {
 		return
 	}
-	q.addAt(RuleLocalSpend, i, int64(local), int64(local), grade, localSpendText(q.t, i, int64(local)))
+	q.addAt(RuleLocalSpend, i, int64(local), int64(local), grade, text(q.t, i, int64(local)))
 }
 
 // anySpan judges what any span may show: work after its cancellation, work declared detached.

@@ -413,6 +413,13 @@ type skew struct {
 	learned learnedOffset
 }
 
+// leftBehind reports whether a called span may end after its caller without any difference between the clocks.
+func (s *search) leftBehind(i int32) bool {
+	n := &s.t.nodes[i]
+	o, seen := s.offsets[pairOf(&s.t.nodes[n.parent], n)]
+	return seen && o.low > o.high || s.cutFor(n.parent, i).ok
+}
+
 // searchSkew finds, per pair of machines, the child that contradicts its parent's times most although its length fits.
 func (t *tree) searchSkew(s *search) []skew {
 	worst := map[[2]int32]skew{}
@@ -426,8 +433,9 @@ func (t *tree) searchSkew(s *search) []skew {
 			continue
 		}
 		by := p.start - n.start
-		// What starts after a call has returned is asynchronous, unless it is the other half of that very call.
-		if p.call && !n.call && !n.async && n.length <= p.length && (n.start < p.end() || n.Name == p.Name) {
+		// What starts after a call has returned is asynchronous, unless it is the other half of that very call. What ends after
+		// a call that was cut, or by more than the other calls between the two leave room for, was left behind.
+		if p.call && !n.call && !n.async && n.length <= p.length && (n.start < p.end() || n.Name == p.Name) && !s.leftBehind(int32(i)) {
 			by = max(by, n.end()-p.end())
 		}
 		w, seen := worst[pairOf(p, n)]

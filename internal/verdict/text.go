@@ -264,6 +264,12 @@ func localSpendText(t *tree, i int32, local int64) string {
 	return fmt.Sprintf("%s spent %s, %.0f %% of its budget, before its first downstream call", who(n), human(local), share)
 }
 
+func queueSpendText(t *tree, i int32, waited int64) string {
+	n := &t.nodes[i]
+	share := 100 * float64(waited) / float64(n.v.Received)
+	return fmt.Sprintf("%s waited %s, %.0f %% of its budget, in its local queue and made no call", who(n), human(waited), share)
+}
+
 func postCancelText(t *tree, i int32) string {
 	n := &t.nodes[i]
 	return fmt.Sprintf("%s worked %s on after its cancellation by %s", who(n), human(int64(n.v.PostCancel)), causeText(n.v.Cause))
