@@ -208,7 +208,8 @@ type stageRow struct {
 	Trend *stageTrend `json:"trend"`
 }
 
-// stages answers where chains degrade, with how each stage went over weeks.
+// stages answers where chains degrade, with how each stage went over weeks. Its days do not know what filters of entries or of causes
+// ask for: such rows have no trend.
 func (s *Server) stages(ctx context.Context, q storage.ReportQuestion) ([]stageRow, error) {
 	found, err := s.config.Store.Stages(ctx, q)
 	if err != nil || len(found) == 0 {
@@ -218,6 +219,9 @@ func (s *Server) stages(ctx context.Context, q storage.ReportQuestion) ([]stageR
 	for i := range found {
 		rows[i].StageRow = found[i]
 		services[found[i].Service] = true
+	}
+	if q.EntryFilter != (storage.EntryFilter{}) || q.Cause != "" {
+		return rows, nil
 	}
 	trends, err := s.stageTrends(ctx, trendWindow(q.Window), slices.Sorted(maps.Keys(services)))
 	if err != nil {

@@ -188,7 +188,7 @@ func (s *Server) margin(c *gin.Context) {
 			}
 		}
 	}
-	if err := s.addTrends(ctx, q.Window, answer.Rows, q.Keys); err != nil {
+	if err := s.addTrends(ctx, q, answer.Rows); err != nil {
 		s.fail(c, err)
 		return
 	}

@@ -75,9 +75,13 @@ func fitTrends(days []storage.MarginDay) []routeTrend {
 }
 
 // addTrends adds to each row the trend of its route up to the end of the window. Every route is fitted, also those that are not
-// among the rows, because the correction counts how many were looked at.
-func (s *Server) addTrends(ctx context.Context, w storage.Window, rows []marginRow, keys []uint64) error {
-	reach := trendWindow(w)
+// among the rows, because the correction counts how many were looked at. Days do not know what filters of entries ask for: such
+// rows have no trend.
+func (s *Server) addTrends(ctx context.Context, q storage.MarginQuestion, rows []marginRow) error {
+	if q.EntryFilter != (storage.EntryFilter{}) {
+		return nil
+	}
+	reach := trendWindow(q.Window)
 	days, err := s.config.Store.MarginDays(ctx, reach, "", "")
 	if err != nil {
 		return err
@@ -91,7 +95,7 @@ func (s *Server) addTrends(ctx context.Context, w storage.Window, rows []marginR
 	for i := range rows {
 		rows[i].Trend = found[[2]string{rows[i].Service, rows[i].Route}]
 	}
-	return s.addGrown(ctx, reach, rows, keys)
+	return s.addGrown(ctx, reach, rows, q.Keys)
 }
 
 // trendWindow is what a trend up to the end of a window looks at.

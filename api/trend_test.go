@@ -70,6 +70,10 @@ FROM numbers(28 * 1100)`))
 		t.Fatalf("%d %s: %v", response.StatusCode, body, err)
 	}
 	follows(t, loadContract(t), "MarginReport", body)
+	// Days of all requests say nothing about some of them.
+	if _, some := get(t, server, "/api/v1/reports/margin?from=now-7d&outcome=done"); strings.Count(string(some), `"trend":null`) != 5 {
+		t.Errorf("a trend of all requests stands by the margins of some: %s", some)
+	}
 	for _, row := range report.Rows {
 		trend := row.Trend
 		switch {

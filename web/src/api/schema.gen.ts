@@ -840,7 +840,7 @@ export interface components {
             } | null;
             /** @description part of it is younger than the watermark and may still change */
             provisional: boolean;
-            /** @description of the daily 5th percentile over four weeks up to the end of the window, or the whole window; null with fewer than ten days of 200 answered requests */
+            /** @description of the daily 5th percentile over four weeks up to the end of the window, or the whole window; null with fewer than ten days of 200 answered requests, or with a filter by environment, version, outcome, late or margin */
             trend: {
                 slope_s_per_day: number;
                 /** @description by Mann and Kendall, corrected for autocorrelation */
@@ -1224,7 +1224,7 @@ export interface components {
             phases: {
                 [key: string]: number;
             };
-            /** @description by day over four weeks up to the end of the window, or the whole window, from judged accounts; null with fewer than ten days of 200 requests */
+            /** @description by day over four weeks up to the end of the window, or the whole window, from judged accounts; null with fewer than ten days of 200 requests, or with a filter by environment, version, outcome, late, margin or cause */
             trend: {
                 days: number;
                 degraded_ratio_per_day: number;
