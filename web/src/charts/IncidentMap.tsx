@@ -51,10 +51,10 @@ function Drawing({ dependencies, width }: { dependencies: readonly Dependency[];
       <text className="zone-name" x={width - right - 8} y={top + 16} textAnchor="end">slow dependency</text>
       <text className="zone-name" x={left + 8} y={height - bottom - 8}>{narrow ? "stingy" : "stingy caller"}</text>
       <text className="zone-name" x={width - right - 8} y={height - bottom - 8} textAnchor="end">healthy</text>
-      {factors.filter((value) => value >= least && value <= most).map((value) => (
+      {apart(factors.filter((value) => value >= least && value <= most), x, stingyBelow).map((value) => (
         <g key={`x${value}`}><line className={value === stingyBelow ? "zero" : "grid"} x1={x(value)} x2={x(value)} y1={top} y2={height - bottom} /><text className="tick" x={x(value)} y={height - bottom + 16} textAnchor="middle">{value} ×</text></g>
       ))}
-      {factors.filter((value) => value >= low && value <= high).map((value) => (
+      {apart(factors.filter((value) => value >= low && value <= high), y, slowFrom).map((value) => (
         <g key={`y${value}`}><line className={value === slowFrom ? "zero" : "grid"} x1={left} x2={width - right} y1={y(value)} y2={y(value)} /><text className="tick" x={left - 8} y={y(value)} dy="0.32em" textAnchor="end">{value} ×</text></g>
       ))}
       <text className="axis" x={(left + width - right) / 2} y={height - 6} textAnchor="middle">time granted ÷ time usually needed (p99)</text>
@@ -71,6 +71,13 @@ function Drawing({ dependencies, width }: { dependencies: readonly Dependency[];
 }
 
 const factors = [0.1, 0.2, 0.5, 1, 1.5, 2, 3, 5, 10, 20, 50, 100];
+
+/** Those that stand far enough from each other to be read; `kept` always stays. */
+function apart(values: readonly number[], scale: (value: number) => number, kept: number): number[] {
+  const chosen = [kept];
+  for (const value of values) if (value !== kept && chosen.every((other) => Math.abs(scale(other) - scale(value)) >= 34)) chosen.push(value);
+  return chosen.filter((value) => values.includes(value));
+}
 
 interface Placed {
   one: Dependency;

@@ -74,6 +74,7 @@ function RunningOut({ place, margin }: Props) {
 function FourWeeks({ row }: { row: MarginRow }) {
   const weeks = useReport("margin", { service: row.service, route: row.route }, { from: "now-28d", to: "" });
   const found = weeks.data?.rows.find((one) => one.service === row.service && one.route === row.route);
+  if (weeks.isPending) return <span className="pending quiet small">Reading four weeks …</span>;
   if (!weeks.data || !found) return null;
   return <Trend buckets={found.buckets} window={weeks.data.window} />;
 }
