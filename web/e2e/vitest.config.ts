@@ -1,5 +1,5 @@
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
-  test: { include: ["e2e/**/*.spec.ts"], globalSetup: ["e2e/serve.ts"], testTimeout: 120_000, hookTimeout: 60_000, teardownTimeout: 60_000, fileParallelism: false },
+  test: { include: ["e2e/**/*.spec.ts"], globalSetup: ["e2e/serve.ts"], testTimeout: 300_000, hookTimeout: 120_000, teardownTimeout: 60_000, fileParallelism: false },
 });
