@@ -222,3 +222,10 @@ test: prometheus
 bench-verdicts: ## how right the verdicts are on sample services with every fault, alone and in pairs, with and without deadline.*
 	@$(GO) run ./internal/bench/verdicts
 bench: bench-verdicts
+
+# ---- reports over much data ----
+
+BENCH_QUERIES_FLAGS ?=
+.PHONY: bench-queries
+bench-queries: engine-lib ## reports over 10 M hops beside raw spans; BENCH_QUERIES_FLAGS='-data DIR -big 100000000' for growth
+	@mkdir -p bin && $(GO) build -o bin/bench-queries ./internal/bench/queries && bin/bench-queries $(BENCH_QUERIES_FLAGS)

@@ -79,6 +79,7 @@ func newRootCommand() *cobra.Command {
 		newCollectorCommand(),
 		newAPICommand(),
 		newContractCommand(),
+		newBenchCommand(),
 		newDemoCommand(),
 		newDoctorCommand(),
 		newEngineCommand(),
