@@ -23,6 +23,8 @@ type setup struct {
 	timing demo.Timing
 	// atOnce bounds the requests with faults under way at a time.
 	atOnce int
+	// seed is that of the first request; it draws how long work takes and what is asked for.
+	seed uint64
 }
 
 // usual enlarges budgets and limits against the work, so that a stall of a busy machine does not make requests late that
@@ -128,7 +130,7 @@ func (s setup) faulty(ctx context.Context, all []play) ([]*trace, error) {
 		mu      sync.Mutex
 		traces  []*trace
 		errs    []error
-		seed    uint64
+		seed    = s.seed
 	)
 	for watched, group := range groups {
 		first := seed
@@ -158,7 +160,7 @@ func (s setup) faulty(ctx context.Context, all []play) ([]*trace, error) {
 // clean plays requests of all routes without any fault.
 func (s setup) clean(ctx context.Context, requests int) ([]*trace, error) {
 	return s.run(ctx, false, func(d *demo.Demo) error {
-		_, err := d.Load(ctx, demo.Load{Requests: requests, Concurrency: 8, Seed: 1})
+		_, err := d.Load(ctx, demo.Load{Requests: requests, Concurrency: 8, Seed: s.seed})
 		return err
 	})
 }

@@ -23,6 +23,7 @@ func main() {
 	flag.IntVar(&size.pairs, "pairs", 2, "how often each pair of faults is played")
 	flag.IntVar(&size.clean, "clean", 500, "requests without a fault")
 	flag.IntVar(&usual.atOnce, "at-once", usual.atOnce, "requests with faults under way at a time")
+	flag.Uint64Var(&usual.seed, "seed", 1, "the first of the seeds of the requests")
 	verbose := flag.Bool("v", false, "print each verdict that is wrong or missing, stripped ones too")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
