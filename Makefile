@@ -130,7 +130,7 @@ web-size: web web-chromium ## what a first visit transfers (figure first_page_gz
 	cd web && npm run --silent size
 
 .PHONY: web-scale
-web-scale: web-chromium ## how long each page takes at LAXITY_URL, filled beforehand, for example with 100 million hops
+web-scale: web-deps web-chromium ## how long each page takes at LAXITY_URL, filled beforehand, for example with 100 million hops
 	@[ -n "$${LAXITY_URL:-}" ] || { echo "set LAXITY_URL to a Laxity that is filled"; exit 1; }
 	cd web && npm run --silent scale
 
