@@ -216,6 +216,15 @@ prometheus: ## install Prometheus and Alertmanager for the tests of rules and da
 		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq prometheus prometheus-alertmanager >/dev/null; }
 test: prometheus
 
+.PHONY: dashboards-shots
+dashboards-shots: engine-lib prometheus web-chromium ## draw the answers to every dashboard's queries into docs/dashboards
+	@mkdir -p docs/dashboards; dir=$$(mktemp -d); LAXITY_SOAK=1 LAXITY_SHOTS=$$dir $(GO) test -count=1 -run TestLive ./dashboards; \
+	for page in $$dir/*.html; do \
+		$${CHROMIUM:-chromium} --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
+			--disable-component-update --disable-sync --hide-scrollbars --user-data-dir=$$(mktemp -d) --window-size=1400,1050 \
+			--screenshot=$$PWD/docs/dashboards/$$(basename $$page .html).png file://$$page >/dev/null 2>&1; \
+	done
+
 # ---- verdicts ----
 
 .PHONY: bench-verdicts

@@ -34,8 +34,13 @@ type Rule struct {
 	Annotations map[string]string `yaml:"annotations,omitempty"`
 }
 
-// interval between two evaluations.
-const interval = time.Minute
+// Times between two evaluations. What covers six hours or more is dear and moves slowly; twice its interval is still less than
+// the five minutes after which Prometheus takes a series for gone.
+const (
+	interval     = time.Minute
+	longInterval = 2 * time.Minute
+	long         = 6 * time.Hour
+)
 
 // Rules returns the rules for the settings, with all times divided by scale.
 func Rules(settings slo.Settings, scale float64) (File, error) {
@@ -48,28 +53,42 @@ func Rules(settings slo.Settings, scale float64) (File, error) {
 	for _, a := range slo.Scaled(alerts, scale) {
 		w.alert(a)
 	}
-	every := Duration(w.every)
-	return File{[]Group{{Name: "laxity", Interval: every, Rules: append(w.records, w.alerts...)}}}, nil
+	return w.file(), nil
+}
+
+func (w *writer) file() File {
+	slow := max(slo.Shorter(longInterval, w.scale), time.Second)
+	groups := []Group{{Name: "laxity", Interval: Duration(w.every), Rules: append(w.records, w.alerts...)}}
+	if len(w.longs) > 0 {
+		groups = append([]Group{{Name: "laxity-long", Interval: Duration(slow), Rules: w.longs}}, groups...)
+	}
+	return File{groups}
 }
 
 type writer struct {
 	scale           float64
 	every           time.Duration
 	recorded        map[string]bool
+	longs           []Rule // records of long windows
 	records, alerts []Rule
 }
 
-func (w *writer) record(name, expr string) string {
+// record records an expression over a window, 0 for none.
+func (w *writer) record(name, expr string, over time.Duration) string {
 	if !w.recorded[name] {
 		w.recorded[name] = true
-		w.records = append(w.records, Rule{Record: name, Expr: expr})
+		to := &w.records
+		if over >= slo.Shorter(long, w.scale) {
+			to = &w.longs
+		}
+		*to = append(*to, Rule{Record: name, Expr: expr})
 	}
 	return name
 }
 
 // events records a measure over a window.
 func (w *writer) events(m slo.Measure, by []string, over time.Duration) string {
-	return w.record(Recorded(m, by, over), Events(m, by, over))
+	return w.record(Recorded(m, by, over), Events(m, by, over), over)
 }
 
 // Recorded is the name of the series of a measure over a window.
@@ -100,8 +119,8 @@ func (w *writer) alert(a slo.Alert) {
 	}
 	if a.Blame {
 		over := a.Any[0][0].Over
-		top := w.record("service:laxity_blame:increase"+Duration(over), blame(over))
-		found := w.record(strings.Join(a.By, "_")+":laxity_"+a.Name, expr) // written once, used twice
+		top := w.record("service:laxity_blame:increase"+Duration(over), blame(over), over)
+		found := w.record(strings.Join(a.By, "_")+":laxity_"+a.Name, expr, 0) // written once, used twice
 		expr = fmt.Sprintf("%[1]s * on (service) group_left (stage, peer, cause) (%[2]s > bool 0) or on (%[3]s) %[1]s", found, top, strings.Join(a.By, ", "))
 	}
 	rule := Rule{
@@ -128,7 +147,7 @@ func (w *writer) condition(c slo.Condition, by []string) string {
 		return fmt.Sprintf("((%s / %s) / (%s offset %s / %s) >= %s and %s offset %s)", now, number(c.Over.Seconds()),
 			before, Duration(c.Over), number(c.Before.Seconds()), number(c.Growth), now, Duration(c.Over+c.Before))
 	case c.Over == 0:
-		return fmt.Sprintf("%s >= %s", w.record(Recorded(c.Value, by, 0), Level(c.Value, by, slo.Shorter(time.Hour, w.scale))), number(c.AtLeast))
+		return fmt.Sprintf("%s >= %s", w.record(Recorded(c.Value, by, 0), Level(c.Value, by, slo.Shorter(time.Hour, w.scale)), 0), number(c.AtLeast))
 	case c.Per != "":
 		return fmt.Sprintf("(%s / %s >= %s)", w.events(c.Value, by, c.Over), w.events(c.Per, by, c.Over), number(c.AtLeast))
 	}
@@ -137,9 +156,9 @@ func (w *writer) condition(c slo.Condition, by []string) string {
 
 // forecast compares a straight line through the worst values of a day.
 func (w *writer) forecast(c slo.Condition, by []string) string {
-	now := w.record(Recorded(c.Value, by, 0), Level(c.Value, by, slo.Shorter(time.Hour, w.scale)))
+	now := w.record(Recorded(c.Value, by, 0), Level(c.Value, by, slo.Shorter(time.Hour, w.scale)), 0)
 	day := slo.Shorter(24*time.Hour, w.scale)
-	worst := w.record(now+":min"+Duration(day), fmt.Sprintf("min_over_time(%s[%s])", now, Duration(day)))
+	worst := w.record(now+":min"+Duration(day), fmt.Sprintf("min_over_time(%s[%s])", now, Duration(day)), 0)
 	half := c.Over.Seconds() / w.every.Seconds() / 2
 	return fmt.Sprintf("(predict_linear(%[1]s[%[2]s], %[3]g) <= 0 and %[1]s > 0 and count_over_time(%[1]s[%[2]s]) >= %[4]g)",
 		worst, Duration(c.Over), c.Forecast.Seconds(), half)

@@ -273,7 +273,7 @@ func only(t *testing.T, name string, scale float64) File {
 	at := slices.IndexFunc(alerts, func(a slo.Alert) bool { return a.Name == name })
 	w := writer{scale: scale, recorded: map[string]bool{}, every: max(slo.Shorter(interval, scale), time.Second)}
 	w.alert(slo.Scaled(alerts[at:at+1], scale)[0])
-	return File{[]Group{{Name: "laxity", Interval: "1s", Rules: append(w.records, w.alerts...)}}}
+	return w.file()
 }
 
 func (s subject) firing() []sample {
