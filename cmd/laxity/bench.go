@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -104,18 +102,8 @@ func benchLoad(ctx context.Context, out io.Writer, dsn string, plan load.Plan, i
 		return fmt.Errorf("bench load: %w", err)
 	}
 	results, err := load.Check(ctx, server, plan)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "report\tof\tplanted\tfound\t")
-	wrong := 0
-	for _, r := range results {
-		mark := ""
-		if !r.OK {
-			mark = "WRONG"
-			wrong++
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Report, r.Subject, r.Planted, r.Found, mark)
-	}
-	if err := errors.Join(w.Flush(), err); err != nil {
+	wrong := load.Print(out, results)
+	if err != nil {
 		return fmt.Errorf("bench load: %w", err)
 	}
 	if wrong > 0 {

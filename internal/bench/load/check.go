@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"text/tabwriter"
 	"time"
 )
 
@@ -16,6 +18,22 @@ import (
 type Result struct {
 	Report, Subject, Planted, Found string
 	OK                              bool
+}
+
+// Print writes results as a table and returns how many are not what was planted.
+func Print(out io.Writer, results []Result) (wrong int) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "report\tof\tplanted\tfound\t")
+	for _, r := range results {
+		mark := ""
+		if !r.OK {
+			mark = "WRONG"
+			wrong++
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Report, r.Subject, r.Planted, r.Found, mark)
+	}
+	_ = w.Flush()
+	return wrong
 }
 
 // checker asks an API and collects results.

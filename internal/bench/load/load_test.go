@@ -1,11 +1,13 @@
 package load_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/laxity-dev/laxity/api"
 	"github.com/laxity-dev/laxity/internal/bench/load"
+	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/storage"
 	"github.com/laxity-dev/laxity/storage/storagetest"
 	"github.com/laxity-dev/laxity/storage/worker"
@@ -109,5 +111,44 @@ func TestFillIsWhatTheWorkerWrites(t *testing.T) {
 				t.Errorf("%s differs between fill and worker:\n%s", table, rest)
 			}
 		}
+	}
+}
+
+// Other people's traces and another fill are left alone.
+func TestPrepareRefusesWhatItDidNotFill(t *testing.T) {
+	store, database := open(t)
+	plan, err := load.NewPlan(load.MinHops, end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	small := plan
+	small.PerDay, small.To = 8, plan.From.Add(24*time.Hour)
+	if _, err := load.Prepare(t.Context(), store, small, false, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := load.Prepare(t.Context(), store, plan, false, t.Output()); err == nil || !strings.Contains(err.Error(), "earlier fill of 32 hops") {
+		t.Errorf("over an earlier fill: %v", err)
+	}
+	database.Insert(t, span.Span{
+		Trace: span.TraceID{1}, ID: span.ID{1}, Service: "shop", Name: "GET /", Kind: span.KindServer, Start: end.UnixNano(), End: end.UnixNano() + 1,
+	})
+	if _, err := load.Prepare(t.Context(), store, small, false, t.Output()); err == nil || !strings.Contains(err.Error(), "1 other") {
+		t.Errorf("over other traces: %v", err)
+	}
+}
+
+func TestPlanHasTheSizeThatWasAsked(t *testing.T) {
+	for hops, routes := range map[int]int{load.MinHops: 8, 360_000: 12, 10_000_000: 160, 100_000_000: 160} {
+		plan, err := load.NewPlan(hops, end.Add(time.Hour))
+		if err != nil || plan.Routes != routes || plan.To != end || float64(plan.Hops()) < 0.99*float64(hops) || plan.Hops() > hops {
+			t.Errorf("%d hops: %+v of %d, %v", hops, plan, plan.Hops(), err)
+		}
+		// What a fill holds leads back to its plan.
+		if again, err := load.NewPlan(plan.Hops(), end); err != nil || again.PerDay != plan.PerDay || again.Routes != plan.Routes {
+			t.Errorf("%d hops: again %+v, %v", hops, again, err)
+		}
+	}
+	if _, err := load.NewPlan(load.MinHops-1, end); err == nil {
+		t.Error("too few hops for stories are taken")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/laxity-dev/laxity/api"
 	"github.com/laxity-dev/laxity/engine"
 	"github.com/laxity-dev/laxity/internal/bench/load"
 	"github.com/laxity-dev/laxity/migrations"
@@ -88,12 +89,28 @@ func open(ctx context.Context, url, name string, hops int, limit time.Duration) 
 	return &database{limited, plan}, err
 }
 
+// stories fails unless the reports find what was planted.
+func stories(ctx context.Context, db *database) error {
+	server, err := api.New(api.Config{Store: db.DB})
+	if err != nil {
+		return err
+	}
+	results, err := load.Check(ctx, server, db.plan)
+	if wrong := load.Print(os.Stdout, results); err == nil && wrong > 0 {
+		err = fmt.Errorf("%d of %d results are not what was planted", wrong, len(results))
+	}
+	return err
+}
+
 func measure(ctx context.Context, url string, o options) error {
 	small, err := open(ctx, url, "laxity", o.hops, o.limit)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = small.Close() }()
+	if err := stories(ctx, small); err != nil {
+		return err
+	}
 	if err := fillRaw(ctx, url, small.plan, o.raw); err != nil {
 		return err
 	}
