@@ -70,10 +70,7 @@ func Events(m slo.Measure, by []string, over time.Duration) string {
 	case slo.WorkedOn:
 		return stopped(slo.Tolerance)
 	case slo.OrphanTime:
-		// The connector sees part of it early, the worker all of it later: the greater is the better one.
-		judged := sum(by, rare(series(JobWorker, budgetattr.MetricOrphanTime, ""), over))
-		early := sum(by, rare(collector(budgetattr.MetricOrphanEarly), over))
-		return fmt.Sprintf(`max by (%s) (label_replace(%s, "by", "worker", "", "") or %s)`, strings.Join(by, ", "), judged, early)
+		return sum(by, rare(series(JobWorker, budgetattr.MetricOrphanTime, ""), over))
 	case slo.RenewedClocks:
 		return sum(by, rare(series(JobWorker, budgetattr.MetricFindings, "", `rule=~"renewed_clock|dropped_header"`), over))
 	case slo.SilentStreams:
@@ -82,6 +79,18 @@ func Events(m slo.Measure, by []string, over time.Duration) string {
 		return lost(over)
 	}
 	panic("promrule: " + string(m) + " is not counted")
+}
+
+// earlyOrphans is what the connector sees of orphan time before the worker judges it.
+func earlyOrphans(by []string, over time.Duration) string {
+	return sum(by, rare(series(JobCollector, budgetattr.MetricOrphanEarly, ""), over))
+}
+
+// orphans takes for each service what sees more of its orphan time: the connector sees part of it early, the worker all of it
+// later. They may name another cause, so they are never mixed.
+func orphans(judged, early string) string {
+	return fmt.Sprintf("(%[2]s unless on (service) (sum by (service) (%[1]s) >= sum by (service) (%[2]s))) or (%[1]s unless on (service) (sum by (service) (%[2]s) > sum by (service) (%[1]s)))",
+		judged, early)
 }
 
 // lost counts spans that did not reach storage, by reason.

@@ -88,6 +88,11 @@ func (w *writer) record(name, expr string, over time.Duration) string {
 
 // events records a measure over a window.
 func (w *writer) events(m slo.Measure, by []string, over time.Duration) string {
+	if m == slo.OrphanTime {
+		judged := w.record(Recorded("orphan_judged", by, over), Events(m, by, over), over)
+		early := w.record(Recorded("orphan_early", by, over), earlyOrphans(by, over), over)
+		return w.record(Recorded(m, by, over), orphans(judged, early), over)
+	}
 	return w.record(Recorded(m, by, over), Events(m, by, over), over)
 }
 

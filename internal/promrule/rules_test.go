@@ -111,7 +111,7 @@ const (
 	soon     = `deadline_post_cancel_time_seconds_bucket{` + hop + `,cause="local_deadline",le="0.1"}`
 	atOnce   = `deadline_post_cancel_time_seconds_bucket{` + hop + `,cause="local_deadline",le="0.001"}`
 	judged   = `deadline_orphan_time_seconds_total{` + worker + `,service="rerank",route="/order",stage="",cause="upstream_deadline"}`
-	early    = `deadline_orphan_early_seconds_total{` + jobs + `,service="rerank",route="/order",cause="upstream_deadline"}`
+	early    = `deadline_orphan_early_seconds_total{` + jobs + `,service="rerank",route="/order",cause="local_deadline"}`
 	renewed  = `deadline_findings_total{` + worker + `,service="rerank",stage="order",rule="renewed_clock"}`
 	silent   = `deadline_timeouts_total{` + hop + `,phase="first_token"}`
 	other    = `deadline_timeouts_total{` + hop + `,phase="connect"}`
