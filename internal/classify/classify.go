@@ -222,12 +222,15 @@ func errorTag(a span.Attributes) bool {
 // errorEvent finds the log by which OpenTracing tells an error where the tag is missing.
 func errorEvent(s *span.Span) *span.Event {
 	for i := range s.Events {
-		e := &s.Events[i]
-		if e.Attrs.Has("error.object") || e.Attrs.Has("error") || e.Name == "error" || e.Attrs["event"] == "error" {
+		if e := &s.Events[i]; isError(e) {
 			return e
 		}
 	}
 	return nil
+}
+
+func isError(e *span.Event) bool {
+	return e.Attrs.Has("error.object") || e.Attrs.Has("error") || e.Name == "error" || e.Attrs["event"] == "error"
 }
 
 // fromError reads types and codes, then texts. Where a type tells less than a text that does not contradict it, the text
@@ -275,9 +278,13 @@ func (t *table) fromTexts(s *span.Span, r role) verdict {
 		}
 	}
 	for i := range s.Events {
-		e := s.Events[i].Attrs
+		e := &s.Events[i]
 		for _, key := range [...]string{"exception.message", "error.object", "error", "message"} {
-			if v := t.text(e.String(key), r); v.rule != "" {
+			// Any log has a message; of one that is no error it tells what else happened, such as an attempt before.
+			if key == "message" && !isError(e) {
+				continue
+			}
+			if v := t.text(e.Attrs.String(key), r); v.rule != "" {
 				return v
 			}
 		}

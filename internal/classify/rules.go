@@ -22,7 +22,7 @@ type Row struct {
 	Code  string `mapstructure:"code" yaml:"code"`   // code of a database, of System if that is set
 	Type  string `mapstructure:"type" yaml:"type"`   // error.type or exception.type, whole or its last part
 	Whole string `mapstructure:"whole" yaml:"whole"` // all of an error's text
-	Text  string `mapstructure:"text" yaml:"text"`   // a piece of an error's text, in lower case; * stands for anything
+	Text  string `mapstructure:"text" yaml:"text"`   // words of an error's text, in lower case; * stands for anything
 
 	System string `mapstructure:"system" yaml:"system"` // db.system.name that Code is about
 	// On lists the sides of a call on which the row holds: calling, called, inside, any. Default: both sides for Flag, any for
@@ -119,6 +119,7 @@ type matcher struct {
 	key     string
 	on      [roles]bool
 	pieces  []string
+	inWord  bool // the first piece may begin within a word
 	guarded bool
 	verdict
 }
@@ -194,6 +195,7 @@ func (r *Row) match() (m matcher, err error) {
 		if r.Text != strings.ToLower(r.Text) {
 			return m, fmt.Errorf("text: %q can never match, texts are compared in lower case", r.Text)
 		}
+		m.inWord = strings.HasPrefix(r.Text, "*")
 		for piece := range strings.SplitSeq(r.Text, "*") {
 			if piece != "" {
 				m.pieces = append(m.pieces, piece)
@@ -277,16 +279,40 @@ func known[T ~string](field string, value T, all []T) error {
 	return fmt.Errorf("%s: %q is none of %s", field, value, strings.Join(names, ", "))
 }
 
-// matches reports whether the pieces stand in the text in their order. Each is searched once, from where the one before it
-// ended: the first place that fits is as good as any later one.
+// matches reports whether the pieces stand in the text in their order, the first one at the beginning of a word: a piece of a
+// longer name is another name. Each is searched once, from where the one before it ended: the first place that fits is as good
+// as any later one.
 func (m *matcher) matches(lower string) bool {
-	for _, piece := range m.pieces {
+	for i, piece := range m.pieces {
 		var ok bool
-		if _, lower, ok = strings.Cut(lower, piece); !ok {
+		if i == 0 && !m.inWord {
+			_, lower, ok = cutWord(lower, piece)
+		} else {
+			_, lower, ok = strings.Cut(lower, piece)
+		}
+		if !ok {
 			return false
 		}
 	}
 	return true
+}
+
+// cutWord is strings.Cut around the first piece that does not go on with a word.
+func cutWord(text, piece string) (before, after string, found bool) {
+	for from := 0; ; {
+		at := strings.Index(text[from:], piece)
+		if at < 0 {
+			return text, "", false
+		}
+		if at += from; at == 0 || !ofWord(text[at-1]) || !ofWord(piece[0]) {
+			return text[:at], text[at+len(piece):], true
+		}
+		from = at + 1
+	}
+}
+
+func ofWord(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' || c >= 0x80
 }
 
 var grpcNames = []string{"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
