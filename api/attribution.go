@@ -111,11 +111,12 @@ func (s *Server) attribution(c *gin.Context) {
 	})
 }
 
-// before is the window compared with: the one asked for, else the same hours a week earlier.
+// before is the window compared with: the one asked for, else the same hours of the last week, or weeks, that are all before it.
 func (p *params) before(w storage.Window, now time.Time) storage.Window {
 	from, to := p.values.Get("before_from"), p.values.Get("before_to")
 	if from == "" && to == "" {
-		return w.Shift(-week)
+		before := w.Shift(-week * max(1, (w.To.Sub(w.From)+week-1)/week))
+		return storage.Window{From: later(before.From, epoch), To: later(before.To, epoch)}
 	}
 	if from == "" || to == "" {
 		p.fail(invalid("before_from", "needs before_to, and before_to needs it", "give both ends of the window to compare with, or none for the week before"))
@@ -162,10 +163,18 @@ func (s *Server) around(ctx context.Context, p *params, q *storage.ComparisonQue
 	if q.To.After(now) {
 		q.To = now
 	}
-	if epoch := time.Unix(0, 0).UTC(); q.Before.From.Before(epoch) {
-		q.Before.From = epoch
-	}
+	q.Before.From = later(q.Before.From, epoch)
 	return marker, nil
+}
+
+// Nothing is kept from before 1970.
+var epoch = time.Unix(0, 0).UTC()
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 func shapeComparison(r storage.RouteComparison) attributionRow {

@@ -4,7 +4,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/laxity-dev/laxity/storage"
 	"github.com/laxity-dev/laxity/storage/storagetest"
 )
 
@@ -23,5 +25,17 @@ func TestIssueStatementSaysWhatIsMissingWithoutRawSpans(t *testing.T) {
 	store.InsertRaw(t, late.spans...)
 	if _, body := get(t, server, "/api/v1/traces/"+late.trace.String()+"/statement"); strings.Contains(string(body), `"missing"`) {
 		t.Errorf("with raw spans: %s", body)
+	}
+}
+
+// Two weeks compared with the same hours a week earlier used to share one of them.
+func TestIssueWindowsOfAComparisonDoNotOverlap(t *testing.T) {
+	to := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	for days, want := range map[time.Duration]time.Duration{1: 7, 7: 7, 8: 14, 14: 14, 15: 21} {
+		const day = 24 * time.Hour
+		w := storage.Window{From: to.Add(-days * day), To: to}
+		if before := readParams("", "before_from").before(w, to); !before.To.Equal(to.Add(-want*day)) || !before.From.Equal(w.From.Add(-want*day)) {
+			t.Errorf("%d days are compared with %v", days, before)
+		}
 	}
 }

@@ -130,7 +130,9 @@ func TestSampledRequestsCountWhatTheyStandFor(t *testing.T) {
 	for path, want := range map[string][]string{
 		"reports/margin":             {`"requests":7,"seen":4,"with_budget":7,"answered":7,"late":5,`, `"missed_ratio":0.714286`, `"margin_p50_s":-0.6`},
 		"reports/findings?rule=late": {`"spans":5,"traces":5,`},
-		"facets?service=shop":        {`"traces":7,`, `{"value":"true","traces":5}`},
+		// A window compared with itself.
+		"reports/attribution?from=now-1d&before_from=now-1d&before_to=now": {`"change_s":0,`, `"before":{"with_budget":7,"answered":4,"missed_ratio":0.714286,"margin_mean_s":-0.257143`},
+		"facets?service=shop": {`"traces":7,`, `{"value":"true","traces":5}`},
 	} {
 		_, body := get(t, server, "/api/v1/"+path)
 		for _, part := range want {

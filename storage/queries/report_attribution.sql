@@ -23,7 +23,8 @@ SELECT
     spent.2 AS amounts
 FROM
 (
-    SELECT service, route, now AS later, channel, payload_class, region, weight, assumeNotNull(margin_ns) AS margin_ns, assumeNotNull(budget_ns) AS budget_ns,
+    -- An answer in both windows counts in both.
+    SELECT service, route, arrayJoin(if(now AND then, [true, false], [now])) AS later, channel, payload_class, region, weight, assumeNotNull(margin_ns) AS margin_ns, assumeNotNull(budget_ns) AS budget_ns,
         `spent.kind`, `spent.stage`, `spent.peer`, `spent.ns`
     FROM accounts FINAL
     WHERE (now OR then)

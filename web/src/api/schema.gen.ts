@@ -342,7 +342,7 @@ export interface paths {
         };
         /**
          * Why margins moved between two windows, the largest change first
-         * @description The window is from and to; it is compared with before_from to before_to, or else with the same hours a week earlier. With marker it is the `reach` after the marker against the `reach` before it. Parts sum to change_s; a part below zero took from the margin. Judged accounts of answered requests with a budget, up to the watermark.
+         * @description The window is from and to; it is compared with before_from to before_to, or else with the same hours a week earlier, or as many weeks as keep the windows apart. With marker it is the `reach` after the marker against the `reach` before it. Parts sum to change_s; a part below zero took from the margin. Judged accounts of answered requests with a budget, up to the watermark.
          */
         get: operations["reportAttribution"];
         put?: never;
