@@ -49,7 +49,7 @@ func TestRowsExpireByIngest(t *testing.T) {
 		}
 		query(fmt.Sprintf("OPTIMIZE TABLE %s.%s FINAL", database, table))
 		left := ""
-		for deadline := time.Now().Add(30 * time.Second); left != "old span, new row" && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		for deadline := time.Now().Add(2 * time.Minute); left != "old span, new row" && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 			left = query(fmt.Sprintf("SELECT arrayStringConcat(groupArray(%s), ' and ') FROM %s.%s", c.key, database, table))
 		}
 		if left != "old span, new row" {

@@ -31,7 +31,7 @@ func TestGuards(t *testing.T) {
 		if err := db.ask(t.Context(), sql, skipRows, nil); !IsTooExpensive(err) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if took := time.Since(start); took > 15*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s: ended after %s", name, took)
 		}
 		if _, err := db.Engine(t.Context()); err != nil {
@@ -72,9 +72,9 @@ func running(t *testing.T, engine *enginetest.Engine) string {
 
 func waitFor(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within 20 s: %s", what)
+			t.Fatalf("not within a minute: %s", what)
 		}
 	}
 }

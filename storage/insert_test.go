@@ -79,10 +79,10 @@ func TestAnInsertMaySpanCenturies(t *testing.T) {
 	store := storagetest.Open(t)
 	base, _ := hop.FromSpan(fullHop())
 	var rows []hop.Row
-	for month := range 250 {
+	for month := range 110 { // more partitions than a server takes in one insert by default
 		row := base
 		row.Span[7] = byte(month)
-		row.Start = int64(month) * 31 * 24 * 3600 * 1e9
+		row.Start = int64(month) * 70 * 24 * 3600 * 1e9
 		rows = append(rows, row)
 	}
 	last := base
@@ -92,7 +92,7 @@ func TestAnInsertMaySpanCenturies(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := store.Engine.Query("SELECT count(), toYear(min(ts)), toYear(max(ts)) FROM " + store.Database + ".hops FINAL")
-	if err != nil || got != "251\t1970\t2261\n" {
+	if err != nil || got != "111\t1970\t2261\n" {
 		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -39,7 +39,8 @@ func OpenOn(t testing.TB, engine *enginetest.Engine) *Store {
 	if _, err := migrations.Up(t.Context(), migrations.Config{DSN: dsn}); err != nil {
 		t.Fatal(err)
 	}
-	db, err := storage.Open(storage.Config{DSN: dsn})
+	// A loaded machine is not what tests look for.
+	db, err := storage.Open(storage.Config{DSN: dsn, MaxExecutionTime: 5 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
