@@ -51,7 +51,9 @@ func (db *DB) PlanMargins(ctx context.Context, q MarginQuestion, width time.Dura
 		return q, err
 	}
 	var hops, entries, rolled uint64
-	err = db.ask(ctx, marginCoverSQL, func(rows driver.Rows) error { return rows.Scan(&hops, &entries, &rolled) }, q.Window.parameters())
+	parameters := q.Window.parameters()
+	parameters["exact"] = db.exact
+	err = db.ask(ctx, marginCoverSQL, func(rows driver.Rows) error { return rows.Scan(&hops, &entries, &rolled) }, parameters)
 	if err != nil {
 		return q, question("cover of margins", err)
 	}
