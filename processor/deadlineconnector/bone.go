@@ -96,6 +96,7 @@ func (m *meter) find(b *batch, n *note, now int64) {
 	if p, ok := m.skeletons.closes(k.key); ok {
 		m.running(p, -1, now)
 	}
+	k.opened = m.skeletons.missing(k.key, k.opened)
 	m.skeletons.add(k, func(o orphan) {
 		m.add(m.at(o.place), &value{mOrphanEarly, true, o.cause, o.time.Seconds()}, o.n, n, now)
 	})

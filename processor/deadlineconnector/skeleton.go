@@ -1,6 +1,7 @@
 package deadlineconnector
 
 import (
+	"slices"
 	"time"
 	"unsafe"
 
@@ -232,10 +233,27 @@ func (s *skeletons) release(caller *skeleton, found func(orphan)) {
 	}
 }
 
+// missing leaves out the hops whose spans came before the one that called them.
+func (s *skeletons) missing(parent uint64, hops []opened) []opened {
+	if len(hops) == 0 {
+		return hops
+	}
+	at, ok := s.byParent.get(parent)
+	for ; ok && at != none; at = s.waiting.entries[at].next {
+		key := s.waiting.entries[at].key
+		hops = slices.DeleteFunc(hops, func(h opened) bool { return h.key == key })
+	}
+	return hops
+}
+
 // opens notes a hop that runs on; closes reports one whose span has come.
 func (s *skeletons) opens(h opened, service string, now int64) (place, bool) {
 	_, twice := s.byHop.get(h.key)
-	if _, ended := s.byKey.get(h.key); ended || twice || s.openLen == len(s.open) {
+	if _, ended := s.byKey.get(h.key); ended || twice {
+		return place{}, false
+	}
+	if s.openLen == len(s.open) {
+		s.evicted++
 		return place{}, false
 	}
 	at := (s.openNext + s.openLen) % len(s.open)

@@ -182,6 +182,14 @@ func TestHopsThatStillRunAreCountedUntilTheirSpanComes(t *testing.T) {
 	r.flush().want(t, gauge, 1)
 	r.send(hop)
 	r.flush().want(t, gauge, 0)
+	// One whose span came first does not run any more.
+	h.SetSpanID(pcommon.SpanID{7})
+	event.Attributes().PutStr(budgetattr.OpenChildSpanIDKey, h.SpanID().String())
+	e.SetSpanID(pcommon.SpanID{6})
+	h.SetParentSpanID(e.SpanID())
+	r.send(hop)
+	r.send(entry)
+	r.flush().want(t, gauge, 0)
 	// One that never comes counts for a while only.
 	h.SetSpanID(pcommon.SpanID{9})
 	event.Attributes().PutStr(budgetattr.OpenChildSpanIDKey, h.SpanID().String())
