@@ -97,6 +97,9 @@ func (s *Server) diagnose(ctx context.Context) healthAnswer {
 	if ok {
 		add(s.dataCheck(ctx, &answer))
 		add(s.workerCheck(ctx))
+		if check, known := s.alertsCheck(ctx); known {
+			add(check)
+		}
 	}
 	return answer
 }

@@ -12,7 +12,9 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/klauspost/compress/gzhttp"
 
+	"github.com/laxity-dev/laxity/internal/slo"
 	"github.com/laxity-dev/laxity/storage"
+	"github.com/laxity-dev/laxity/storage/watch"
 )
 
 // Config is what a server needs. Web may be nil: then only the API is served.
@@ -29,6 +31,8 @@ type Config struct {
 	Version string
 	// Ingest says where traces are received when a collector runs in the same process, else nil.
 	Ingest *Ingest
+	// Watch, if not nil, evaluates alerts in this process and knows whom to tell of them.
+	Watch *watch.Watch
 	// Logger gets what went wrong inside; nil means the default one.
 	Logger *slog.Logger
 	// Now is the clock; nil means time.Now.
@@ -46,6 +50,8 @@ type Server struct {
 	config  Config
 	handler http.Handler
 	routes  gin.RoutesInfo
+	// definitions are the alerts that there are.
+	definitions []slo.Alert
 }
 
 // questionLimit bounds one request: asking the engine, judging and shaping together.
@@ -62,7 +68,11 @@ func New(config Config) (*Server, error) {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	s := &Server{config: config}
+	definitions, err := slo.Alerts(slo.DefaultSettings())
+	if err != nil {
+		return nil, fmt.Errorf("api: %w", err)
+	}
+	s := &Server{config: config, definitions: definitions}
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	engine.HandleMethodNotAllowed = true
@@ -89,6 +99,12 @@ func New(config Config) (*Server, error) {
 	v1.POST("/markers/:id/restore", s.restoreMarker)
 	v1.GET("/policies/advice", s.advice)
 	v1.GET("/contracts/measured", s.measured)
+	v1.GET("/alerts", s.alerts)
+	v1.GET("/alerts/history", s.alertHistory)
+	v1.POST("/alerts/:name/test", s.testAlert)
+	v1.GET("/silences", s.silences)
+	v1.POST("/silences", s.addSilence)
+	v1.DELETE("/silences/:id", s.endSilence)
 
 	engine.NoRoute(s.page)
 	engine.NoMethod(func(c *gin.Context) {

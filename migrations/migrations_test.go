@@ -286,6 +286,10 @@ func TestRetention(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `accounts	toDateTime(ingested_at) + toIntervalSecond(7776000)
+alert_history	toDateTime(ingested_at) + toIntervalSecond(7776000)
+alert_leases	toDateTime(ingested_at) + toIntervalSecond(604800)
+alert_minutes	toDateTime(ingested_at) + toIntervalSecond(691200)
+alert_states	toDateTime(ingested_at) + toIntervalSecond(7776000)
 hops	toDateTime(ingested_at) + toIntervalSecond(864000)
 limits	toDateTime(ingested_at) + toIntervalSecond(7776000)
 markers	toDateTime(ingested_at) + toIntervalSecond(69120000)
@@ -296,6 +300,7 @@ quarantine	toDateTime(ingested_at) + toIntervalSecond(2592000)
 rollup_1d	toDateTime(ingested_at) + toIntervalSecond(69120000)
 rollup_1h	toDateTime(ingested_at) + toIntervalSecond(7776000)
 rollup_1m	toDateTime(ingested_at) + toIntervalSecond(604800)
+silences	toDateTime(ingested_at) + toIntervalSecond(69120000)
 verdicts	toDateTime(ingested_at) + toIntervalSecond(7776000)
 `
 	if out != want {

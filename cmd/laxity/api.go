@@ -1,15 +1,19 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/laxity-dev/laxity/api"
+	"github.com/laxity-dev/laxity/internal/slo"
 	"github.com/laxity-dev/laxity/migrations"
 	"github.com/laxity-dev/laxity/storage"
+	"github.com/laxity-dev/laxity/storage/watch"
 	"github.com/laxity-dev/laxity/web"
 )
 
@@ -23,6 +27,11 @@ type apiFlags struct {
 	allowHosts []string
 	// Where the collector takes OTLP, to tell readers; "" is unknown.
 	otlpGRPC, otlpHTTP string
+
+	// Whether alerts are evaluated here, and whom to tell of them.
+	alerts                  bool
+	webhooks, alertmanagers []string
+	publicURL               string
 }
 
 // add adds the flags that 'up' has too, beside those of the collector.
@@ -50,7 +59,12 @@ on loopback only. The API is described at /api/v1/openapi.yaml.`,
 				return &usageError{err}
 			}
 			defer func() { _ = store.Close() }()
-			server, err := newAPI(flags, token, store, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)))
+			logger := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+			alerts, err := newWatch(flags, store, logger)
+			if err != nil {
+				return err
+			}
+			server, err := newAPI(flags, token, store, alerts, logger)
 			if err != nil {
 				return err
 			}
@@ -59,6 +73,13 @@ on loopback only. The API is described at /api/v1/openapi.yaml.`,
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "laxity api: http://%s\n", listener.Addr())
+			if flags.alerts {
+				var watching sync.WaitGroup
+				defer watching.Wait()
+				ctx, cancel := context.WithCancel(cmd.Context())
+				defer cancel()
+				watching.Go(func() { alerts.Run(ctx) })
+			}
 			return server.Serve(cmd.Context(), listener)
 		},
 	}
@@ -67,11 +88,35 @@ on loopback only. The API is described at /api/v1/openapi.yaml.`,
 	cmd.Flags().BoolVar(&flags.insecure, "insecure", false, "serve other machines without a token")
 	cmd.Flags().StringVar(&flags.otlpGRPC, "otlp-grpc", "", "address where the collector takes OTLP over gRPC, to tell readers")
 	cmd.Flags().StringVar(&flags.otlpHTTP, "otlp-http", "", "address where the collector takes OTLP over HTTP, to tell readers")
+	cmd.Flags().BoolVar(&flags.alerts, "alerts", true, "evaluate alerts; of several processes on one database one does at a time")
+	cmd.Flags().StringSliceVar(&flags.webhooks, "alert-webhook", nil, "address that is told of each alert that fires or is resolved, as JSON")
+	cmd.Flags().StringSliceVar(&flags.alertmanagers, "alertmanager", nil, "address of an Alertmanager to tell, such as http://127.0.0.1:9093")
+	cmd.Flags().StringVar(&flags.publicURL, "public-url", "", "address of the page for links in notifications")
 	cmd.Flags().StringVar(&dsn, "clickhouse", defaultDSN, "DSN of ClickHouse: http://, https:// or clickhouse://")
 	return cmd
 }
 
-func newAPI(flags apiFlags, token string, store *storage.DB, logger *slog.Logger) (*api.Server, error) {
+// newWatch returns what evaluates alerts and tells people.
+func newWatch(flags apiFlags, store *storage.DB, logger *slog.Logger) (*watch.Watch, error) {
+	definitions, err := slo.Alerts(slo.DefaultSettings())
+	if err != nil {
+		return nil, err
+	}
+	config := watch.Config{Store: store, Alerts: definitions, PublicURL: flags.publicURL, Logger: logger}
+	for kind, addresses := range map[string][]string{watch.KindWebhook: flags.webhooks, watch.KindAlertmanager: flags.alertmanagers} {
+		for _, address := range addresses {
+			n := watch.Notifier{Kind: kind, URL: address}
+			if err := n.Validate(); err != nil {
+				return nil, &usageError{err}
+			}
+			config.Notifiers = append(config.Notifiers, n)
+		}
+	}
+	return watch.New(config)
+}
+
+// newAPI returns the server; alerts may be nil.
+func newAPI(flags apiFlags, token string, store *storage.DB, alerts *watch.Watch, logger *slog.Logger) (*api.Server, error) {
 	var ingest *api.Ingest
 	if flags.otlpGRPC != "" && flags.otlpHTTP != "" {
 		ingest = &api.Ingest{OTLPGRPC: flags.otlpGRPC, OTLPHTTP: flags.otlpHTTP}
@@ -79,6 +124,6 @@ func newAPI(flags apiFlags, token string, store *storage.DB, logger *slog.Logger
 	page, _ := web.Files() // a binary without the page has one that says so
 	return api.New(api.Config{
 		Store: store, Web: page, Token: token, AllowedHosts: flags.allowHosts, SchemaVersion: uint32(migrations.Latest()),
-		Version: version(), Ingest: ingest, Logger: logger,
+		Version: version(), Ingest: ingest, Watch: alerts, Logger: logger,
 	})
 }

@@ -373,6 +373,95 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Every alert, what it rests on and where it stands
+         * @description Alerts are evaluated by one of the processes that serve this API, up to a minute behind. outside marks those that only Prometheus can evaluate. state narrows the alerts by the gravest state of their instances.
+         */
+        get: operations["listAlerts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/alerts/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How alerts changed, newest first */
+        get: operations["alertHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/alerts/{name}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Tell everybody of an alert as if it fired, marked as a test */
+        post: operations["testAlert"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/silences": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Silences that are, will be, or ended within a week, newest first */
+        get: operations["listSilences"];
+        put?: never;
+        /** Tell nobody of some alerts for a while */
+        post: operations["addSilence"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/silences/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** End a silence now */
+        delete: operations["endSilence"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/contracts/measured": {
         parameters: {
             query?: never;
@@ -1070,6 +1159,117 @@ export interface components {
                     traces: number;
                 }[];
             }[];
+        };
+        /** @description labels that are not there are left out */
+        AlertLabels: {
+            service?: string;
+            route?: string;
+            stage?: string;
+            peer?: string;
+            cause?: string;
+            phase?: string;
+            rule?: string;
+        };
+        AlertList: {
+            /**
+             * Format: date-time
+             * @description the instant that was evaluated last; null while none was
+             */
+            evaluated_at: string | null;
+            /** @description what keeps notifications from being delivered; empty: nothing */
+            problem: string;
+            /** @description whom this process tells */
+            tells: string[];
+            rows: {
+                name: string;
+                /** @enum {string} */
+                severity: "page" | "ticket";
+                /** @description of whose objective it speaks, or empty */
+                sli: string;
+                /** @description ratio, s or empty for a count */
+                unit: string;
+                meaning: string;
+                do: string;
+                /** @description what keeps it from speaking without need */
+                guard: string;
+                /** @description only Prometheus can evaluate it */
+                outside: boolean;
+                /** @enum {string} */
+                state: "inactive" | "pending" | "firing";
+                /** @description sets of which one must hold as a whole */
+                conditions: {
+                    value: string;
+                    per: string;
+                    over_s: number;
+                    at_least: number;
+                    growth: number;
+                    before_s: number;
+                    forecast_s: number;
+                }[][];
+                /** @description those that are pending or fire */
+                instances: {
+                    labels: components["schemas"]["AlertLabels"];
+                    /** @enum {string} */
+                    state: "pending" | "firing";
+                    /** Format: date-time */
+                    since: string;
+                    value: number;
+                    summary: string;
+                    silenced: boolean;
+                }[];
+            }[];
+        };
+        AlertHistory: {
+            window: components["schemas"]["Window"];
+            watermark: components["schemas"]["Watermark"];
+            rows: {
+                /** Format: date-time */
+                at: string;
+                name: string;
+                labels: components["schemas"]["AlertLabels"];
+                /**
+                 * @description inactive ends what was pending, resolved what fired
+                 * @enum {string}
+                 */
+                state: "inactive" | "pending" | "firing" | "resolved";
+                value: number;
+                summary: string;
+            }[];
+            next: components["schemas"]["Next"];
+        };
+        AlertTest: {
+            told: {
+                to: string;
+                /** @description empty: delivered */
+                error: string;
+            }[];
+        };
+        SilenceList: {
+            rows: components["schemas"]["Silence"][];
+        };
+        Silence: {
+            id: string;
+            /** @description exact values of labels, alertname among them */
+            matchers: {
+                [key: string]: string;
+            };
+            /** Format: date-time */
+            since: string;
+            /** Format: date-time */
+            until: string;
+            comment: string;
+            active: boolean;
+        };
+        NewSilence: {
+            matchers: {
+                [key: string]: string;
+            };
+            /**
+             * @description how long, up to a year
+             * @example 2h
+             */
+            for: string;
+            comment?: string;
         };
         Measured: {
             window: components["schemas"]["Window"];
@@ -2255,6 +2455,152 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Advice"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listAlerts: {
+        parameters: {
+            query?: {
+                state?: "inactive" | "pending" | "firing";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the alerts */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    alertHistory: {
+        parameters: {
+            query?: {
+                /** @description RFC 3339, now, or now minus a length: now-90s, now-30m, now-24h, now-7d */
+                from?: components["parameters"]["from"];
+                /** @description as from; exclusive */
+                to?: components["parameters"]["to"];
+                /** @description only this alert */
+                name?: string;
+                limit?: components["parameters"]["limit"];
+                /** @description `next` of the previous answer, with the same other parameters */
+                cursor?: components["parameters"]["cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the changes */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertHistory"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    testAlert: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description how telling each went */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertTest"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listSilences: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the silences */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SilenceList"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    addSilence: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSilence"];
+            };
+        };
+        responses: {
+            /** @description the silence */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Silence"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    endSilence: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the ended silence */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Silence"];
                 };
             };
             default: components["responses"]["Problem"];
