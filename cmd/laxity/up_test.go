@@ -87,7 +87,7 @@ func TestUpTakesSpansAndKeepsThemOverAStart(t *testing.T) {
 	}
 	began := time.Now()
 	second := startUp(t, data)
-	if took := time.Since(began); took > 20*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("the second start took %s", took)
 	}
 	second.exact(t, 100)

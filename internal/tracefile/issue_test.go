@@ -74,7 +74,7 @@ func TestIssueSalvageIsBounded(t *testing.T) {
 	if file.Spans != 1 || file.Refused != 20000 || len(file.Refusals) != maxRefusals {
 		t.Errorf("%d spans, %d refused, %d told", file.Spans, file.Refused, len(file.Refusals))
 	}
-	if took := time.Since(began); took > 20*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("took %v", took)
 	}
 }

@@ -51,7 +51,7 @@ func TestIssueOneSpanIDForAll(t *testing.T) {
 	if s.Spans != 2*n || !s.Complete {
 		t.Errorf("%d spans, complete %v", s.Spans, s.Complete)
 	}
-	if took := time.Since(began); took > 10*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("took %v", took)
 	}
 }

@@ -293,7 +293,7 @@ func TestLargeTraces(t *testing.T) {
 			} else {
 				t.Logf("allocated %d bytes a span", bytes)
 			}
-			if took := time.Since(begin); took > time.Duration(scale)*20*time.Second {
+			if took := time.Since(begin); took > time.Duration(scale)*time.Minute {
 				t.Errorf("took %s", took)
 			} else {
 				t.Logf("%d spans, %d lines, %d findings in %s", s.Spans, len(s.Lines), len(s.Findings), took)
