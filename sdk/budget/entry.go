@@ -459,6 +459,9 @@ func (en *Entry) track(h *hopState) bool {
 		h.next.prev = h
 	}
 	en.open = h
+	if en.lifted.Load() { // while the hop started
+		h.lift()
+	}
 	en.mu.Unlock()
 	return true
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/laxity-dev/laxity/sdk/budget"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
@@ -186,4 +187,113 @@ func TestPayloadClassAndRegion(t *testing.T) {
 	entry.End(nil)
 	want(t, r.span(t, "in"), map[string]any{budgetattr.RegionKey: "eu"})
 	want(t, r.span(t, "work"), map[string]any{budgetattr.PayloadClassKey: "large", budgetattr.RegionKey: "us"})
+}
+
+// onStart calls a function as a span starts: in the middle of the start of a hop.
+type onStart struct {
+	sdktrace.SpanProcessor
+	call func(name string)
+}
+
+func (o onStart) OnStart(ctx context.Context, s sdktrace.ReadWriteSpan) {
+	o.call(s.Name())
+	o.SpanProcessor.OnStart(ctx, s)
+}
+
+// The first output lifted the deadline while a stream started, and the stream was cut at the deadline all the same.
+func TestIssueStreamThatStartsAsTheDeadlineIsLifted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecorder()
+		var entry *budget.Entry
+		provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(onStart{r.SpanRecorder, func(name string) {
+			if name == "stream" {
+				entry.Reached(budgetattr.TargetFirstOutput)
+			}
+		}}))
+		e := budget.NewEdge(budget.Policy{Default: time.Second, Target: budgetattr.TargetFirstOutput}, budget.WithTracerProvider(provider))
+		ctx, en, err := e.Start(t.Context(), budget.Arrival{Name: "in"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		entry = en
+		defer entry.End(nil)
+		hopCtx, hop, err := budget.StartHop(ctx, "stream", budget.WithStream())
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if hopCtx.Err() != nil {
+			t.Errorf("cut: %v", context.Cause(hopCtx))
+		}
+		hop.End(nil)
+	})
+}
+
+// Handles are kept and used from everywhere while their states go from hop to hop.
+func TestStaleHandlesTouchNoOtherHop(t *testing.T) {
+	r := newRecorder()
+	e := edge(r, budget.Policy{Default: time.Minute, Target: budgetattr.TargetFirstOutput})
+	for range 20 {
+		base, leave := context.WithCancel(t.Context())
+		ctx, entry, err := e.Start(base, budget.Arrival{Name: "in"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := make(chan budget.Hop, 64)
+		var stale, hops sync.WaitGroup
+		for range 2 {
+			stale.Go(func() {
+				for h := range old {
+					h.SetAttributes(attribute.Bool("stale", true))
+					h.Reached(budgetattr.TargetValidated)
+					h.Decide(budgetattr.DecisionSkip)
+					h.TimeoutPhase(budgetattr.PhaseDNS)
+					h.CostAfterCancel("token", 1)
+					h.Drained(time.Second, 0)
+					h.Unconfirmed()
+					h.Draining()
+					_, done := h.Cleanup(ctx)
+					done()
+					if h.IsRecording() || h.Err(context.Canceled) != context.Canceled {
+						t.Error("an ended hop knows something")
+					}
+					h.End(errors.New("late"))
+				}
+			})
+		}
+		for i := range 4 {
+			hops.Go(func() {
+				for range 20 {
+					hopCtx, h, err := budget.StartHop(ctx, "work", budget.WithStream(), budget.WithCap(time.Second))
+					if err != nil {
+						return
+					}
+					if i == 0 {
+						h.Draining()
+					}
+					hops.Go(func() { h.End(nil) })
+					h.End(nil)
+					<-hopCtx.Done()
+					old <- h
+				}
+			})
+		}
+		if entry.Reached(budgetattr.TargetFirstOutput); len(old)%2 == 0 {
+			leave()
+		}
+		hops.Wait()
+		entry.Answered()
+		close(old)
+		stale.Wait()
+		entry.End(nil)
+		leave()
+	}
+	for _, s := range r.Ended() {
+		for _, key := range []string{"stale", budgetattr.ValidatedTimeKey, budgetattr.TimeoutPhaseKey, budgetattr.DrainTimeKey,
+			budgetattr.CleanupTimeKey, budgetattr.PostCancelCostKey} {
+			if v, ok := attr(s, key); ok {
+				t.Fatalf("%s = %v on a hop that did not set it", key, v.AsInterface())
+			}
+		}
+	}
 }
