@@ -69,29 +69,32 @@ func (b *wireBody) Read(p []byte) (int, error) {
 // counts, and the others wait for it.
 func (b *wireBody) Close() error {
 	c := (*call)(b)
-	c.closing.Do(func() {
-		// The watch may close what failed, or whose caller left, before its reader has heard of it.
-		c.mu.Lock()
-		whole, err := c.tally.complete, c.failed
-		c.mu.Unlock()
-		if f := c.reader.Facts(); f.Err != nil {
-			err = f.Err
-		} else if err == nil && c.ctx.Err() != nil {
-			err = context.Cause(c.ctx)
-		} else if err == nil {
-			err = stream.ErrClosed
-		}
-		c.settle(err)
-		if c.gone() && !whole && c.cfg.cancel.drains() {
-			c.hop.Draining()
-			go c.drain()
-			return
-		}
-		if whole && err == stream.ErrClosed {
-			c.tail()
-		}
-		c.shut()
-	})
+	if !c.shutting.CompareAndSwap(false, true) {
+		<-c.over
+		return nil
+	}
+	defer close(c.over)
+	// The watch may close what failed, or whose caller left, before its reader has heard of it.
+	c.mu.Lock()
+	whole, failed, err := c.tally.complete, c.tally.failed, c.failed
+	c.mu.Unlock()
+	if f := c.reader.Facts(); f.Err != nil {
+		err = f.Err
+	} else if err == nil && c.ctx.Err() != nil {
+		err = context.Cause(c.ctx)
+	} else if err == nil {
+		err = stream.ErrClosed
+	}
+	c.settle(err)
+	if c.gone() && !whole && c.cfg.cancel.drains() {
+		c.hop.Draining()
+		go c.drain()
+		return nil
+	}
+	if whole && !failed && err == stream.ErrClosed {
+		c.tail()
+	}
+	c.shut()
 	return nil
 }
 
@@ -101,14 +104,21 @@ const tailWait = 50 * time.Millisecond
 // tail reads to the end of an answer that is complete: clients stop at its end mark, and the provider is not to be taken for
 // one that was cut.
 func (c *call) tail() {
-	end := time.AfterFunc(tailWait, func() { c.wire(budget.CauseError(budgetattr.CauseSuperseded)) })
+	c.stopped = time.Now()
+	end := time.AfterFunc(tailWait, func() { c.cut(budget.CauseError(budgetattr.CauseSuperseded)) })
 	defer end.Stop()
 	buffer := make([]byte, 512)
-	for {
+	for time.Since(c.stopped) < tailWait {
 		if _, err := (*wireBody)(c).Read(buffer); err != nil {
 			return
 		}
 	}
+}
+
+// cut ends a read of the provider's body, also of one that knows nothing of the request's context.
+func (c *call) cut(cause error) {
+	c.wire(cause)
+	_ = c.body.Close()
 }
 
 // shut closes the request and ends the call.
@@ -131,10 +141,10 @@ func (c *call) drain() {
 	var end *time.Timer
 	switch {
 	case !policy.full:
-		end = time.AfterFunc(policy.drain, func() { c.wire(stream.ErrClosed) })
+		end = time.AfterFunc(policy.drain, func() { c.cut(stream.ErrClosed) })
 		silence = 0
 	case silence > 0:
-		end = time.AfterFunc(silence, func() { c.wire(stream.ErrClosed) })
+		end = time.AfterFunc(silence, func() { c.cut(stream.ErrClosed) })
 	}
 	buffer := make([]byte, 16<<10)
 	for {

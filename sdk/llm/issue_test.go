@@ -228,3 +228,72 @@ func TestIssueClosingAfterTheEndMarkCutsNobody(t *testing.T) {
 		}
 	})
 }
+
+// held answers with a stream that stays open after its text and knows nothing of the request's context.
+type held string
+
+func (h held) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := says("").RoundTrip(req)
+	r, w := io.Pipe()
+	go func() { _, _ = io.WriteString(w, string(h)) }()
+	resp.Body = r
+	return resp, err
+}
+
+// A provider that holds its stream open after the end mark, or after an error, and that only a close ends: the client's
+// close did not return, the next candidate waited, and what was waited for counted as the answer's time.
+func TestIssueStreamHeldOpenAfterItsEnd(t *testing.T) {
+	const whole = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]\n\n"
+	in(t, budget.Policy{Default: time.Hour}, func(w *world) {
+		resp, err := w.ask(llm.NewTransport(held(whole), llm.WithStage("model")), forms["completions"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(resp.Body, make([]byte, len(whole))); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		resp.Body.Close()
+		if d := time.Since(began); d > 50*ms {
+			t.Errorf("closed after %v", d)
+		}
+		if d, ok := w.r.Last(t, "model").Seconds(budgetattr.CompleteTimeKey); !ok || d != 0 {
+			t.Errorf("complete after %v, %v", d, ok)
+		}
+
+		began = time.Now()
+		resp, err = w.ask(llm.NewFallback([]llm.Candidate{
+			{Name: "a", URL: w.p.URL, Base: held("event: error\ndata: {\"type\":\"error\"}\n\n")},
+			{Name: "b", URL: w.p.URL, Base: says(whole), Meets: "the same elsewhere"},
+		}), forms["completions"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := time.Since(began); d != 0 {
+			t.Errorf("the next candidate was asked after %v", d)
+		}
+		_, _ = io.ReadAll(resp.Body)
+		resp.Body.Close()
+	})
+}
+
+// A drain ended with the request's context alone: one that only a close ends was drained for ever.
+func TestIssueDrainOfAStreamThatOnlyACloseEnds(t *testing.T) {
+	for name, policy := range map[string]llm.CancelPolicy{"for a time": llm.DrainFor(time.Second), "to the end": llm.DrainFully()} {
+		t.Run(name, func(t *testing.T) {
+			in(t, budget.Policy{Default: time.Hour}, func(w *world) {
+				const part = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n"
+				resp, err := w.ask(llm.NewTransport(held(part), llm.WithStage("model"), llm.WithIdle(time.Second), llm.WithCancel(policy)), forms["completions"])
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := io.ReadFull(resp.Body, make([]byte, len(part))); err != nil {
+					t.Fatal(err)
+				}
+				resp.Body.Close()
+				time.Sleep(2 * time.Second)
+				w.r.Last(t, "model")
+			})
+		})
+	}
+}

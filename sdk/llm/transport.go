@@ -76,7 +76,7 @@ func (t *Transport) roundTrip(req *http.Request) (*http.Response, *call, error) 
 	if asked.Model != "" {
 		hop.SetAttributes(attribute.String("gen_ai.request.model", asked.Model))
 	}
-	c := &call{reading: make(chan struct{}, 1), cfg: &t.cfg, ctx: ctx, hop: hop, stage: stage, model: asked.Model}
+	c := &call{reading: make(chan struct{}, 1), over: make(chan struct{}), cfg: &t.cfg, ctx: ctx, hop: hop, stage: stage, model: asked.Model}
 	c.tally.start = time.Now()
 	resp, err := c.send(t.base, req, asked.Stream)
 	return resp, c, err
@@ -125,10 +125,13 @@ type call struct {
 	closed   atomic.Bool   // by the caller, before the end
 	mute     atomic.Bool   // the answer did not begin in time
 	closing  sync.Once
+	shutting atomic.Bool   // a close of a stream's body is under way
+	over     chan struct{} // closed after it; a lock would stand still the time of tests
 	settling sync.Once
-	left     bool  // closed by the caller before the end, once settled
-	err      error // what ended the call, once settled
-	outcome  error // the same for the record
+	left     bool      // closed by the caller before the end, once settled
+	err      error     // what ended the call, once settled
+	outcome  error     // the same for the record
+	stopped  time.Time // when the client closed what was complete; zero if it read to the end
 
 	mu     sync.Mutex
 	tally  tally
@@ -273,7 +276,11 @@ func (c *call) finish() {
 		seconds(budgetattr.FirstOutputTimeKey, t.visible)
 	}
 	if c.outcome == nil && (c.err == io.EOF || t.complete) {
-		seconds(budgetattr.CompleteTimeKey, time.Since(t.start))
+		at := c.stopped
+		if at.IsZero() {
+			at = time.Now()
+		}
+		seconds(budgetattr.CompleteTimeKey, at.Sub(t.start))
 	}
 	text("gen_ai.response.id", t.id)
 	text("gen_ai.response.model", t.model)
