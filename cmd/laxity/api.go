@@ -38,6 +38,10 @@ type apiFlags struct {
 func (f *apiFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.listen, "listen", defaultListen, "address of API and page; port 0 takes a free one")
 	flags.StringSliceVar(&f.allowHosts, "allow-host", nil, "host names under which the page may be opened without a token, beside addresses and localhost")
+	flags.BoolVar(&f.alerts, "alerts", true, "evaluate alerts; of several processes on one database one does at a time")
+	flags.StringSliceVar(&f.webhooks, "alert-webhook", nil, "address that is told of each alert that fires or is resolved, as JSON")
+	flags.StringSliceVar(&f.alertmanagers, "alertmanager", nil, "address of an Alertmanager to tell, such as http://127.0.0.1:9093")
+	flags.StringVar(&f.publicURL, "public-url", "", "address of the page for links in notifications")
 }
 
 func newAPICommand() *cobra.Command {
@@ -88,10 +92,6 @@ on loopback only. The API is described at /api/v1/openapi.yaml.`,
 	cmd.Flags().BoolVar(&flags.insecure, "insecure", false, "serve other machines without a token")
 	cmd.Flags().StringVar(&flags.otlpGRPC, "otlp-grpc", "", "address where the collector takes OTLP over gRPC, to tell readers")
 	cmd.Flags().StringVar(&flags.otlpHTTP, "otlp-http", "", "address where the collector takes OTLP over HTTP, to tell readers")
-	cmd.Flags().BoolVar(&flags.alerts, "alerts", true, "evaluate alerts; of several processes on one database one does at a time")
-	cmd.Flags().StringSliceVar(&flags.webhooks, "alert-webhook", nil, "address that is told of each alert that fires or is resolved, as JSON")
-	cmd.Flags().StringSliceVar(&flags.alertmanagers, "alertmanager", nil, "address of an Alertmanager to tell, such as http://127.0.0.1:9093")
-	cmd.Flags().StringVar(&flags.publicURL, "public-url", "", "address of the page for links in notifications")
 	cmd.Flags().StringVar(&dsn, "clickhouse", defaultDSN, "DSN of ClickHouse: http://, https:// or clickhouse://")
 	return cmd
 }
@@ -102,17 +102,26 @@ func newWatch(flags apiFlags, store *storage.DB, logger *slog.Logger) (*watch.Wa
 	if err != nil {
 		return nil, err
 	}
-	config := watch.Config{Store: store, Alerts: definitions, PublicURL: flags.publicURL, Logger: logger}
-	for kind, addresses := range map[string][]string{watch.KindWebhook: flags.webhooks, watch.KindAlertmanager: flags.alertmanagers} {
+	notifiers, err := flags.notifiers()
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	return watch.New(watch.Config{Store: store, Alerts: definitions, Notifiers: notifiers, PublicURL: flags.publicURL, Logger: logger})
+}
+
+// notifiers returns whom to tell.
+func (f *apiFlags) notifiers() ([]watch.Notifier, error) {
+	var all []watch.Notifier
+	for kind, addresses := range map[string][]string{watch.KindWebhook: f.webhooks, watch.KindAlertmanager: f.alertmanagers} {
 		for _, address := range addresses {
 			n := watch.Notifier{Kind: kind, URL: address}
 			if err := n.Validate(); err != nil {
-				return nil, &usageError{err}
+				return nil, err
 			}
-			config.Notifiers = append(config.Notifiers, n)
+			all = append(all, n)
 		}
 	}
-	return watch.New(config)
+	return all, nil
 }
 
 // newAPI returns the server; alerts may be nil.

@@ -3,16 +3,20 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 )
 
-// A password shuts strangers out of the engine, and the parts of up stay in.
+// A password shuts strangers out of the engine, and the parts of up stay in. The address of a webhook comes to its part whole.
 func TestIssueUpWithAPasswordReachesItsOwnEngine(t *testing.T) {
 	t.Setenv(envPrefix+"USER", "keeper")
 	t.Setenv(envPrefix+"PASSWORD", "p@ss:/?#%word")
-	s := startUp(t, t.TempDir())
+	told := make(chan string, 9)
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { told <- r.URL.Path }))
+	t.Cleanup(hook.Close)
+	s := startUp(t, t.TempDir(), "--alert-webhook", `"`+hook.URL+`/a,secret"`)
 	if err := newOTLPClient(t, s.grpc).once(t.Context(), makeRequest(0, 100)); err != nil {
 		t.Fatal(err)
 	}
@@ -30,5 +34,17 @@ func TestIssueUpWithAPasswordReachesItsOwnEngine(t *testing.T) {
 	_ = response.Body.Close()
 	if response.StatusCode == http.StatusOK {
 		t.Error("the engine answers a stranger")
+	}
+	if response, err = http.Post(s.page+"/api/v1/alerts/BudgetMissedFast/test", "application/json", nil); err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	select {
+	case path := <-told:
+		if path != "/a,secret" {
+			t.Errorf("the test of an alert came to %s", path)
+		}
+	case <-time.After(time.Minute):
+		t.Errorf("the test of an alert is answered with %s, and the webhook is not told", response.Status)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -86,6 +88,9 @@ func (c *upConfig) resolve(ctx context.Context) error {
 	open := c.collector.TokenFile != "" || c.collector.Insecure
 	err := errors.Join(c.collector.Validate(), collector.CheckListen("listen", c.api.listen, open),
 		collector.CheckListen("worker-metrics-listen", c.worker, false), c.retention.Validate())
+	if _, wrong := c.api.notifiers(); wrong != nil {
+		err = errors.Join(err, wrong)
+	}
 	if embedded {
 		err = errors.Join(err, collector.CheckListen("engine-listen", c.engine, c.password != ""))
 		if (c.user == "") != (c.password == "") {
@@ -282,7 +287,7 @@ func (c *upConfig) apiPart() *part {
 	k := c.collector
 	args := []string{
 		"api", "--listen", c.api.listen, "--token-file", k.TokenFile, "--insecure=" + strconv.FormatBool(k.Insecure),
-		"--otlp-grpc", k.GRPC, "--otlp-http", k.HTTP,
+		"--otlp-grpc", k.GRPC, "--otlp-http", k.HTTP, "--alerts=" + strconv.FormatBool(c.api.alerts), "--public-url", c.api.publicURL,
 	}
 	for _, host := range c.api.allowHosts {
 		args = append(args, "--allow-host", host)
@@ -290,9 +295,20 @@ func (c *upConfig) apiPart() *part {
 	return &part{
 		name:  "api",
 		args:  args,
-		env:   c.storeEnv(),
+		env:   append(c.storeEnv(), listEnv("ALERT_WEBHOOK", c.api.webhooks), listEnv("ALERTMANAGER", c.api.alertmanagers)),
 		ready: func(ctx context.Context) error { return dial(ctx, c.api.listen) },
 	}
+}
+
+// listEnv is a flag of several values as a variable: addresses of notifications may hold secrets, too.
+func listEnv(name string, values []string) string {
+	var text strings.Builder
+	if len(values) > 0 {
+		w := csv.NewWriter(&text)
+		_ = w.Write(values) // a builder takes everything
+		w.Flush()
+	}
+	return envPrefix + name + "=" + strings.TrimSuffix(text.String(), "\n")
 }
 
 // demoPart is the sample services; they serve once their history is sent.
