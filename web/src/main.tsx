@@ -7,6 +7,7 @@ import "./styles/search.css";
 import "./styles/trace.css";
 import "./styles/report.css";
 import "./styles/charts.css";
+import "./styles/alerts.css";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { lazy, StrictMode, Suspense, type ComponentType } from "react";
 import { createRoot } from "react-dom/client";
@@ -22,6 +23,7 @@ const page = <Props,>(load: () => Promise<ComponentType<Props>>) => lazy(async (
 const Search = page(async () => (await import("./pages/Search.tsx")).Search);
 const TracePage = page(async () => (await import("./pages/TracePage.tsx")).TracePage);
 const RoutePage = page(async () => (await import("./pages/RoutePage.tsx")).RoutePage);
+const Alerts = page(async () => (await import("./pages/Alerts.tsx")).Alerts);
 const Findings = page(async () => (await import("./pages/Findings.tsx")).Findings);
 const Stages = page(async () => (await import("./pages/Stages.tsx")).Stages);
 const Dependencies = page(async () => (await import("./pages/Dependencies.tsx")).Dependencies);
@@ -47,6 +49,7 @@ createRoot(document.getElementById("root") as HTMLElement).render(
             <Route path="/" component={Overview} />
             <Route path="/search" component={Search} />
             <Route path="/route" component={RoutePage} />
+            <Route path="/alerts" component={Alerts} />
             <Route path="/findings" component={Findings} />
             <Route path="/stages" component={Stages} />
             <Route path="/dependencies" component={Dependencies} />

@@ -35,6 +35,11 @@ export async function getText(path: string, params: Params, signal?: AbortSignal
   return (await send(path, params, "text/markdown, text/plain", signal)).text();
 }
 
+/** Changes something, and answers with what the server made of it. */
+export async function change<T>(method: "POST" | "DELETE", path: string, body?: object): Promise<T> {
+  return (await (await send(path, {}, "application/json", undefined, [], { method, ...(body ? { body: JSON.stringify(body) } : {}) })).json()) as T;
+}
+
 export function saveToken(token: string): void {
   sessionStorage.setItem(tokenKey, token);
 }
@@ -43,14 +48,15 @@ export function hasToken(): boolean {
   return sessionStorage.getItem(tokenKey) !== null;
 }
 
-async function send(path: string, params: Params, accept: string, signal?: AbortSignal, also: number[] = []): Promise<Response> {
+async function send(path: string, params: Params, accept: string, signal?: AbortSignal, also: number[] = [], change: RequestInit = {}): Promise<Response> {
   const headers: Record<string, string> = { Accept: accept };
+  if (change.body) headers["Content-Type"] = "application/json";
   const token = sessionStorage.getItem(tokenKey);
   if (token) headers["Authorization"] = `Bearer ${token}`;
   const limit = AbortSignal.timeout(timeout);
   let response: Response;
   try {
-    response = await fetch(url(path, params), { headers, signal: signal ? AbortSignal.any([signal, limit]) : limit });
+    response = await fetch(url(path, params), { ...change, headers, signal: signal ? AbortSignal.any([signal, limit]) : limit });
   } catch (cause) {
     if (signal?.aborted) throw cause;
     if (limit.aborted) throw new ApiError(0, "No answer in 30 s", "The server is busy or the window is very wide.", "Try a shorter time range.");

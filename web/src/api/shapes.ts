@@ -18,6 +18,13 @@ export type Trace = Schemas["Trace"];
 export type TraceRow = Schemas["TraceRow"];
 export type TraceSearch = Schemas["TraceSearch"];
 
+export type AlertHistory = Schemas["AlertHistory"];
+export type AlertLabels = Schemas["AlertLabels"];
+export type AlertList = Schemas["AlertList"];
+export type AlertTest = Schemas["AlertTest"];
+export type NewSilence = Schemas["NewSilence"];
+export type Silence = Schemas["Silence"];
+export type SilenceList = Schemas["SilenceList"];
 export type CancellationRow = Schemas["CancellationRow"];
 export type AttributionReport = Schemas["AttributionReport"];
 export type AttributionRow = Schemas["AttributionRow"];

@@ -1,9 +1,11 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
+import { useAlerts } from "../api/alerts.ts";
 import { useReport } from "../api/queries.ts";
 import type { Answer, MarginRow } from "../api/shapes.ts";
 import { BarList } from "../charts/BarList.tsx";
 import { Columns } from "../charts/Columns.tsx";
+import { loud } from "../model/alerts.ts";
 import { cancellationConcern, degrading, degradingSentence, forecast, missedConcern, missedOverTime, noForecast, orphanConcern, runningOut } from "../model/concerns.ts";
 import { windowOf, withFilter } from "../model/filters.ts";
 import { formatCount, formatRatio, formatSeconds } from "../model/seconds.ts";
@@ -27,6 +29,7 @@ interface Props {
 export function Attention({ place, margin }: Props) {
   return (
     <section className="attention" aria-label="What needs attention">
+      <Firing place={place} />
       <RunningOut place={place} margin={margin} />
       <Stages place={place} />
       <Orphans place={place} />
@@ -58,6 +61,19 @@ function Pending({ what, error }: { what: string; error: Error | null }) {
 function path(place: PlaceState, to: string, filters: Record<string, string> = {}): string {
   const query = withFilter(windowOf(place.query), filters).toString();
   return query ? `${to}?${query}` : to;
+}
+
+const mostAlerts = 2;
+
+/** Alerts that fire; where none does, nothing is said. */
+function Firing({ place }: { place: PlaceState }) {
+  const firing = loud(useAlerts().data?.rows ?? []);
+  return (
+    <>
+      {firing.slice(0, mostAlerts).map(({ alert, summary }, i) => <Concern key={i} tone="bad" path={path(place, "/alerts")}>{alert.name} fires: <bdi>{summary}</bdi></Concern>)}
+      {firing.length > mostAlerts && <Concern tone="bad" path={path(place, "/alerts")}>{firing.length - mostAlerts} more {firing.length === mostAlerts + 1 ? "alert fires" : "alerts fire"}</Concern>}
+    </>
+  );
 }
 
 function RunningOut({ place, margin }: Props) {

@@ -1,4 +1,6 @@
 import { Link, useLocation, useSearchParams } from "wouter";
+import { useAlerts } from "../api/alerts.ts";
+import { loud } from "../model/alerts.ts";
 import { windowOf } from "../model/filters.ts";
 import { placeGroups } from "../model/places.ts";
 
@@ -14,13 +16,19 @@ export function Navigation({ onGo }: { onGo?: () => void }) {
           <p aria-hidden="true">{group.label}</p>
           <ul>
             {group.places.map(({ path, label, asks }) => (
-              <li key={path}><Link href={kept ? `${path}?${kept}` : path} title={asks} aria-current={here(location, path) ? "page" : undefined} onClick={onGo}>{label}</Link></li>
+              <li key={path}><Link href={kept ? `${path}?${kept}` : path} title={asks} aria-current={here(location, path) ? "page" : undefined} onClick={onGo}>{label}{path === "/alerts" && <Firing />}</Link></li>
             ))}
           </ul>
         </div>
       ))}
     </nav>
   );
+}
+
+/** How many alerts fire that nobody silenced. */
+function Firing() {
+  const firing = loud(useAlerts().data?.rows ?? []).length;
+  return firing > 0 ? <span className="nav-count">{firing}<span className="hidden-text"> firing</span></span> : null;
 }
 
 function here(location: string, path: string): boolean {

@@ -8,7 +8,7 @@ const known: Known = {
 const labels = (text: string) => choices(text, known).map((choice) => choice.label);
 
 it("offers the pages before anything is typed", () => {
-  expect(labels("").slice(0, 2)).toEqual(["Overview", "Traces"]);
+  expect(labels("").slice(0, 2)).toEqual(["Overview", "Alerts"]);
 });
 
 it("opens a pasted trace id before anything else", () => {

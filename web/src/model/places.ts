@@ -16,6 +16,7 @@ export const placeGroups: readonly PlaceGroup[] = [
     label: "Watch",
     places: [
       { path: "/", label: "Overview", asks: "What needs attention now?" },
+      { path: "/alerts", label: "Alerts", asks: "What fires, who is told, and what is silenced?" },
       { path: "/search", label: "Traces", asks: "Which requests were late, cut, degraded or orphaned?" },
       { path: "/changes", label: "What changed", asks: "Why did margins move, before and after?" },
       { path: "/findings", label: "Findings", asks: "Which rules were broken, and where?" },
