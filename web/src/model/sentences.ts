@@ -5,8 +5,13 @@ import { ruleName, words } from "./words.ts";
 
 // What a report says in one sentence. Each is given at least one row.
 
+/** Seconds a row's work went on for nobody. Work after a cancellation is orphan work too where the caller had left, so the two are not added. */
+export function forNobody(row: Pick<OrphanRow, "orphan_s" | "post_cancel_s">): number {
+  return Math.max(row.orphan_s, row.post_cancel_s);
+}
+
 export function orphanSentence(rows: readonly OrphanRow[]): string {
-  const [most] = groupBy(rows, (row) => row.service, (row) => row.orphan_s + row.post_cancel_s);
+  const [most] = groupBy(rows, (row) => row.service, rows.some((row) => row.orphan_s > 0) ? (row) => row.orphan_s : forNobody);
   const orphan = sum(rows, (row) => row.orphan_s);
   const post = sum(rows, (row) => row.post_cancel_s);
   const running = sum(rows, (row) => row.still_running);

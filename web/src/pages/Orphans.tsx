@@ -7,7 +7,7 @@ import { ReportPage } from "../components/ReportPage.tsx";
 import { TraceLinks } from "../components/TraceLinks.tsx";
 import { searchPath, windowOf } from "../model/filters.ts";
 import { formatSeconds } from "../model/seconds.ts";
-import { orphanSentence } from "../model/sentences.ts";
+import { forNobody, orphanSentence } from "../model/sentences.ts";
 import { groupBy, sum } from "../model/sums.ts";
 import { words } from "../model/words.ts";
 
@@ -41,12 +41,12 @@ export function Orphans() {
 }
 
 function byService(rows: readonly OrphanRow[], place: PlaceState): Bar[] {
-  return groupBy(rows, (row) => row.service, (row) => row.orphan_s + row.post_cancel_s).map((group) => {
+  return groupBy(rows, (row) => row.service, forNobody).map((group) => {
     const orphan = sum(group.rows, (row) => row.orphan_s);
-    const post = sum(group.rows, (row) => row.post_cancel_s);
+    const beyond = group.total - orphan;
     return {
       key: group.key, label: group.key, text: formatSeconds(group.total),
-      parts: [{ label: "Orphan work", value: orphan, colour: "var(--bad)" }, { label: "After cancellation", value: post, colour: "var(--service-1)" }],
+      parts: [{ label: "Orphan work", value: orphan, colour: "var(--bad)" }, { label: "After cancellation, for a caller that stayed", value: beyond, colour: "var(--service-1)" }],
       path: `/orphans?${withService(place, group.key)}`,
     };
   });
