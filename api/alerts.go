@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -249,13 +247,8 @@ func (s *Server) readSilence(body io.Reader) (alert.Silence, *problem) {
 		For      string            `json:"for"`
 		Comment  string            `json:"comment"`
 	}
-	decoder := json.NewDecoder(io.LimitReader(body, maxMarkerBody))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&said); err != nil {
-		return alert.Silence{}, invalid("body", strings.TrimPrefix(err.Error(), "json: "), `send JSON such as {"matchers": {"alertname": "OrphanWork", "service": "shop"}, "for": "2h", "comment": "known"}`)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return alert.Silence{}, invalid("body", "goes on after the silence", "send one JSON object of at most 16 KiB")
+	if bad := readBody(body, &said, "silence", `{"matchers": {"alertname": "OrphanWork", "service": "shop"}, "for": "2h", "comment": "known"}`); bad != nil {
+		return alert.Silence{}, bad
 	}
 	if len(said.Matchers) == 0 {
 		return alert.Silence{}, invalid("matchers", "missing", "name at least one label; a silence of everything hides what is wrong")

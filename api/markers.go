@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -18,9 +16,6 @@ import (
 
 	"github.com/laxity-dev/laxity/storage"
 )
-
-// maxMarkerBody bounds the description of one marker.
-const maxMarkerBody = 16 << 10
 
 // markers answers with the markers of a window, newest first.
 func (s *Server) markers(c *gin.Context) {
@@ -82,13 +77,8 @@ func (s *Server) addMarker(c *gin.Context) {
 
 func (s *Server) readMarker(body io.Reader) (storage.Marker, *problem) {
 	var said newMarker
-	decoder := json.NewDecoder(io.LimitReader(body, maxMarkerBody))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&said); err != nil {
-		return storage.Marker{}, invalid("body", strings.TrimPrefix(err.Error(), "json: "), `send JSON such as {"title": "shop 1.4.0", "service": "shop", "version": "1.4.0"}`)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return storage.Marker{}, invalid("body", "goes on after the marker", "send one JSON object of at most 16 KiB")
+	if bad := readBody(body, &said, "marker", `{"title": "shop 1.4.0", "service": "shop", "version": "1.4.0"}`); bad != nil {
+		return storage.Marker{}, bad
 	}
 	for _, field := range []struct {
 		name, value string

@@ -44,7 +44,7 @@ func TestMarkers(t *testing.T) {
 	for _, bad := range []string{
 		``, `{}`, `[]`, `{"title": 5}`, `{"title": "x", "colour": "red"}`, `{"title": "x"} {}`, `{"title": "x", "at": "yesterday"}`,
 		`{"title": "x", "url": "javascript:alert(1)"}`, `{"title": "` + strings.Repeat("x", 201) + `"}`, `{"title": "a\u0000b"}`, `{"service": "shop"}`,
-		`{"title": "` + strings.Repeat("x", maxMarkerBody) + `"}`,
+		`{"title": "` + strings.Repeat("x", maxBody) + `"}`,
 	} {
 		if status, answer := send(http.MethodPost, "", bad); status != http.StatusBadRequest {
 			t.Errorf("%.60q: %d %s", bad, status, answer)
