@@ -1,7 +1,5 @@
 package classify
 
-import "strings"
-
 // Key says what an attribute is to Annotate.
 type Key uint8
 
@@ -19,11 +17,13 @@ const (
 
 // Look says what an attribute is to Annotate, by its key alone. It is what the collector asks for every attribute.
 func (c *Classifier) Look(key string) Key {
-	if len(c.budgets) == 0 {
-		// Half of what spans carry begins otherwise.
-		if key == "" || strings.IndexByte("hrgced", key[0]) < 0 {
-			return KeyNone
-		}
+	if key == "" {
+		return KeyNone
+	}
+	switch key[0] { // half of what spans carry begins otherwise
+	case 'h', 'r', 'g', 'c', 'e', 'd':
+	default:
+		return c.budgetKey(key)
 	}
 	switch key {
 	case "http.response.status_code", "http.status_code":
@@ -40,6 +40,10 @@ func (c *Classifier) Look(key string) Key {
 		"db.system", "db.system.name", "component":
 		return KeyDetail
 	}
+	return c.budgetKey(key)
+}
+
+func (c *Classifier) budgetKey(key string) Key {
 	for i := range c.budgets {
 		if c.budgets[i].Attribute == key {
 			return KeyBudget

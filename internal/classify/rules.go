@@ -121,6 +121,7 @@ type matcher struct {
 	pieces  []string
 	inWord  bool // the first piece may begin within a word
 	guarded bool
+	grams   [3]gram
 	verdict
 }
 
@@ -205,6 +206,7 @@ func (r *Row) match() (m matcher, err error) {
 		if longest := slices.MaxFunc(append(m.pieces, ""), func(a, b string) int { return len(a) - len(b) }); len(longest) < 4 {
 			return m, fmt.Errorf("text: %q would match almost anything; give at least four letters", r.Text)
 		}
+		m.grams = gramsOf(m.pieces)
 	}
 	return m, nil
 }

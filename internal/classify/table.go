@@ -200,9 +200,10 @@ func (t *table) text(text string, r role) verdict {
 	if !guarded && !t.loose {
 		return verdict{}
 	}
+	grams := sieveOf(text)
 	for i := range t.texts {
 		m := &t.texts[i]
-		if m.on[r] && (guarded || !m.guarded) && m.matches(text) {
+		if m.on[r] && (guarded || !m.guarded) && m.passes(&grams) && m.matches(text) {
 			return m.verdict
 		}
 	}

@@ -167,3 +167,12 @@ func Sensible(attrs span.Attributes, key string) bool {
 	_, ok := valueOf(attrs, i)
 	return ok
 }
+
+// TypeOf returns how the fact of a key is held, and whether it may be less than zero; ok is false of keys that are no facts.
+func TypeOf(key string) (t Type, signed, ok bool) {
+	i, ok := factByKey[key]
+	if !ok {
+		return 0, false, false
+	}
+	return Facts[i].Type, Facts[i].signed, true
+}

@@ -169,24 +169,3 @@ func (v *SpanVerdict) judgeCancel(f *Facts) {
 		v.HasPostCancel, v.PostCancelInferred = true, true
 	}
 }
-
-// Annotate writes onto the span what was derived: margin, ratio, late, outcome on entries, post-cancel time anywhere. It
-// never overwrites what is there, and marks the span as inferred if it derived anything but the ratio.
-func (v SpanVerdict) Annotate(s *span.Span) {
-	if v.MarginInferred {
-		s.Infer(InferredMargin, budgetattr.MarginKey, v.Margin.Seconds())
-		s.Infer(InferredMargin, budgetattr.LateKey, v.Late)
-	}
-	if v.OutcomeInferred && v.Entry && (v.HasBudget || v.Outcome != budgetattr.OutcomeDone) {
-		s.Infer(InferredOutcome, budgetattr.OutcomeKey, string(v.Outcome))
-	}
-	if v.PostCancelInferred {
-		s.Infer(InferredPostCancel, budgetattr.PostCancelTimeKey, v.PostCancel.Seconds())
-	}
-	if v.HasRatio && !s.Attrs.Has(budgetattr.UsedRatioKey) {
-		s.Attrs[budgetattr.UsedRatioKey] = v.Ratio
-	}
-	if v.HasMargin && !s.Attrs.Has(budgetattr.LateKey) {
-		s.Attrs[budgetattr.LateKey] = v.Late
-	}
-}

@@ -3,6 +3,7 @@ package deadlineprocessor
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/collector/component/componenttest"
@@ -11,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/laxity-dev/laxity/internal/classify"
+	"github.com/laxity-dev/laxity/internal/hop"
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/internal/verdict"
 	"github.com/laxity-dev/laxity/processor/deadlineprocessor/internal/metadata"
@@ -34,14 +36,29 @@ var vocabulary = map[string][]any{
 	"exception.message":              {"Read timed out", "context canceled"},
 	"gateway.timeout":                {int64(700), "1500", "soon", -1.0},
 	"http.route":                     {"/orders"},
+	budgetattr.BudgetRequestedKey:    {0.9, "soon"},
+	budgetattr.RemainingBeforeKey:    {0.4, -0.1},
+	budgetattr.AllowanceKey:          {0.3, -0.3, 1e12},
+	budgetattr.AttemptKey:            {int64(2), int64(-2), "3", 4.5},
+	budgetattr.StageKey:              {"rank", ""},
+	budgetattr.ConnectionReusedKey:   {true, "maybe"},
+	budgetattr.PostCancelCostKey:     {0.01, -1.0},
+	budgetattr.LateKey:               {true, false, "true", "x"},
+	budgetattr.MarginAtKey:           {"first_output", "validated", "complete"},
+	budgetattr.FirstOutputTimeKey:    {0.2, 1e6},
+	budgetattr.ValidatedTimeKey:      {0.5, int64(1)},
+	budgetattr.PostCancelTimeKey:     {0.05, -0.05},
+	budgetattr.TimeoutPhaseKey:       {"connect"},
+	budgetattr.CleanupBudgetKey:      {0.02},
+	budgetattr.DrainTimeKey:          {0.04},
 	budgetattr.BudgetReceivedKey:     {0.7, 2.0, -1.0, "1.5", true},
-	budgetattr.MarginKey:             {0.25},
+	budgetattr.MarginKey:             {0.25, -0.1, "x"},
 	budgetattr.GovernedByKey:         {"deadline", "expiry"},
 	budgetattr.OutcomeKey:            {"done", "degraded"},
 	budgetattr.CancelCauseKey:        {"client_disconnect"},
 	budgetattr.CancelAfterKey:        {0.3},
 	budgetattr.InferredKey:           {true},
-	budgetattr.InferredRuleKey:       {"budget_from"},
+	budgetattr.InferredRuleKey:       {"budget_from", "budget_from,margin_from_duration", "outcome_from_status"},
 	budgetattr.CleanupTimeKey:        {0.1},
 	budgetattr.BudgetSourceKey:       {"refused", "caller"},
 	budgetattr.CompleteTimeKey:       {0.9},
@@ -66,16 +83,19 @@ func TestFastPathIsTheJudgement(t *testing.T) {
 		td := ptrace.NewTraces()
 		spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
 		var want []map[string]any
+		var bad int64
 		for range rapid.IntRange(1, 4).Draw(t, "spans") {
 			in := spans.AppendEmpty()
 			draw(t, in)
 			s := new(pspan.Reader).Span(in)
+			bad += badOf(in, s)
 			classifier.Annotate(s)
 			verdict.JudgeSpan(s).Annotate(s)
 			want = append(want, maps.Clone(map[string]any(s.Attrs)))
 		}
-		if _, err := a.process(t.Context(), td); err != nil {
-			t.Fatal(err)
+		n := a.annotateAll(td)
+		if n.bad != bad {
+			t.Fatalf("%d attributes make no sense, want %d", n.bad, bad)
 		}
 		for i := range want {
 			if got := spans.At(i).Attributes().AsRaw(); !maps.Equal(got, want[i]) {
@@ -83,6 +103,15 @@ func TestFastPathIsTheJudgement(t *testing.T) {
 			}
 		}
 	})
+}
+
+func badOf(in ptrace.Span, s *span.Span) (bad int64) {
+	for key := range in.Attributes().All() {
+		if strings.HasPrefix(key, budgetattr.Prefix) && (!s.Attrs.Has(key) || !hop.Sensible(s.Attrs, key)) {
+			bad++
+		}
+	}
+	return bad
 }
 
 func draw(t *rapid.T, in ptrace.Span) {
@@ -96,7 +125,7 @@ func draw(t *rapid.T, in ptrace.Span) {
 	in.SetEndTimestamp(pcommon.Timestamp(rapid.Uint64Range(900_000_000, 3_000_000_000).Draw(t, "end")))
 	in.Status().SetCode(ptrace.StatusCode(rapid.IntRange(0, 2).Draw(t, "status")))
 	in.Status().SetMessage(rapid.SampledFrom([]string{"", "context deadline exceeded", "payment declined", "Read timed out"}).Draw(t, "message"))
-	pick(t, in.Attributes(), vocabulary, 5)
+	pick(t, in.Attributes(), vocabulary, 7)
 	if rapid.IntRange(0, 3).Draw(t, "event") == 0 {
 		e := in.Events().AppendEmpty()
 		e.SetName(rapid.SampledFrom([]string{"exception", "log", "error"}).Draw(t, "name"))

@@ -4,10 +4,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/pprof"
 	"slices"
 	"syscall"
 	"text/tabwriter"
@@ -46,6 +48,7 @@ type result struct{ rate, cpu float64 } // spans/s; CPU µs per span
 func run(ctx context.Context) error {
 	traces := flag.Int("traces", 10_000, "traces of one measurement")
 	rounds := flag.Int("rounds", 7, "measurements of each processor, in turn")
+	profile := flag.String("profile", "", "file for a processor profile of the deadline processor alone, instead of the measurement")
 	flag.Parse()
 	ways := []*way{{name: "deadline"}, {name: "transform (OTTL)"}}
 	var err error
@@ -57,6 +60,9 @@ func run(ctx context.Context) error {
 	}
 	if err := agree(ctx, ways); err != nil {
 		return err
+	}
+	if *profile != "" {
+		return profiled(ctx, ways[0].processor, *traces, *profile)
 	}
 	for range *rounds {
 		for _, w := range ways {
@@ -134,6 +140,21 @@ func measure(ctx context.Context, p processor.Traces, traces int) (result, error
 		took, used = took+time.Since(begin), used+cpuTime()-cpu
 	}
 	return result{float64(spans) / took.Seconds(), float64(used.Nanoseconds()) / 1e3 / float64(spans)}, nil
+}
+
+// profiled measures under the profiler; what makes the spans is in the profile too.
+func profiled(ctx context.Context, p processor.Traces, traces int, to string) error {
+	f, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return err
+	}
+	defer pprof.StopCPUProfile()
+	_, err = measure(ctx, p, traces)
+	return errors.Join(err, p.Shutdown(ctx))
 }
 
 // cpuTime of this process, user and system.
