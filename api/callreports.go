@@ -37,6 +37,9 @@ func (s *Server) reportRoutes(group *gin.RouterGroup) {
 	group.GET("/conformance", serveReport(s, s.readUntil, db.Conformance, "service"))
 	group.GET("/limits", serveReport(s, s.learnedUntil, db.Limits, "service", "peer"))
 	group.GET("/reserves", serveReport(s, s.readUntil, db.Reserves, "service", "route", "stage", "peer", "environment", "version"))
+	group.GET("/cells", s.cells)
+	group.GET("/patience", s.patience)
+	group.GET("/spend", s.spend)
 	group.GET("/map", s.incidentMap)
 	group.GET("/attribution", s.attribution)
 }
@@ -83,6 +86,16 @@ func provisional(w storage.Window, until *instant) bool {
 	return until == nil || w.To.After(time.Time(*until))
 }
 
+// report reads the question of a report, with one row beyond the limit.
+func (p *params) report(at page, limit int) storage.ReportQuestion {
+	return storage.ReportQuestion{
+		Window: storage.Window{From: at.begin(), To: at.end()}, Limit: limit + 1, Skip: at.Offset,
+		Service: p.text("service", 300), Route: p.text("route", 1000), Stage: p.text("stage", 300), Peer: p.text("peer", 300),
+		Cause: string(oneOf(p, "cause", causes...)), Phase: string(oneOf(p, "phase", phases...)),
+		Rule: string(oneOf(p, "rule", rules()...)), EntryFilter: p.entryFilter(),
+	}
+}
+
 // serveReport answers one report; filters are the parameters it knows beside window, limit and cursor.
 func serveReport[Row any](s *Server, watermark func(context.Context) (*instant, error),
 	ask func(context.Context, storage.ReportQuestion) ([]Row, error), filters ...string) gin.HandlerFunc {
@@ -90,12 +103,7 @@ func serveReport[Row any](s *Server, watermark func(context.Context) (*instant, 
 	return func(c *gin.Context) {
 		p := readParams(c.Request.URL.RawQuery, known...)
 		at, limit := p.window(s.config.Now()), p.limit()
-		q := storage.ReportQuestion{
-			Window: storage.Window{From: at.begin(), To: at.end()}, Limit: limit + 1, Skip: at.Offset,
-			Service: p.text("service", 300), Route: p.text("route", 1000), Stage: p.text("stage", 300), Peer: p.text("peer", 300),
-			Cause: string(oneOf(p, "cause", causes...)), Phase: string(oneOf(p, "phase", phases...)),
-			Rule: string(oneOf(p, "rule", rules()...)), EntryFilter: p.entryFilter(),
-		}
+		q := p.report(at, limit)
 		if p.problem != nil {
 			p.problem.write(c)
 			return

@@ -112,6 +112,8 @@ func TestOnTheEngine(t *testing.T) {
 	server := newServer(t, store, nil)
 	t.Run("real answers follow the contract", func(t *testing.T) { testAnswers(t, server) })
 	t.Run("search", func(t *testing.T) { testSearch(t, server) })
+	t.Run("facets leave out alike", func(t *testing.T) { testFacetsLeaveOutAlike(t, server) })
+	t.Run("cells lead to their traces", func(t *testing.T) { testCellsLeadToTheirTraces(t, server) })
 	t.Run("search by an inner service", func(t *testing.T) { testRowOfAnInnerService(t, server) })
 	t.Run("search among attempts", func(t *testing.T) { testSearchFindsTheAttemptThatFits(t, store.Engine) })
 	t.Run("pages of search", func(t *testing.T) { testSearchPages(t, server) })
@@ -140,6 +142,9 @@ func testAnswers(t *testing.T, server *Server) {
 		{"dependencies", "DependencyReport", "/api/v1/reports/dependencies?from=now-7h"},
 		{"conformance", "ConformanceReport", "/api/v1/reports/conformance?from=now-7h"},
 		{"limits", "LimitReport", "/api/v1/reports/limits?from=now-7h"},
+		{"cells", "CellReport", "/api/v1/reports/cells?from=now-7h"},
+		{"patience", "PatienceReport", "/api/v1/reports/patience?from=now-7h"},
+		{"spend", "SpendReport", "/api/v1/reports/spend?from=now-7h"},
 		{"map", "MapReport", "/api/v1/reports/map?from=now-7h"},
 		{"reserves", "ReserveReport", "/api/v1/reports/reserves?from=now-7h"},
 		{"attribution", "AttributionReport", "/api/v1/reports/attribution?from=now-7h"},

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/laxity-dev/laxity/internal/span"
+	"github.com/laxity-dev/laxity/internal/verdict"
 	"github.com/laxity-dev/laxity/storage"
 )
 
@@ -40,11 +41,69 @@ func readParams(query string, known ...string) *params {
 			p.fail(invalid(name, "unknown parameter", "this endpoint knows "+strings.Join(known, ", ")))
 			continue
 		}
-		if len(all) > 1 {
+		if len(all) > 1 && !strings.HasPrefix(name, excluding) {
 			p.fail(invalid(name, "given more than once", "give each parameter once"))
 		}
 	}
 	return p
+}
+
+// excluding begins the names of parameters that leave values out. They may be given more than once.
+const excluding = "not."
+
+// maxExcluded bounds the values that one parameter leaves out.
+const maxExcluded = 50
+
+// exclusions reads what a search leaves out.
+func (p *params) exclusions() storage.Exclusions {
+	return storage.Exclusions{
+		Services: p.texts("not.service", 300), Routes: p.texts("not.route", 1000), Environments: p.texts("not.environment", 300), Versions: p.texts("not.version", 300),
+		Stages: p.texts("not.stage", 300), Peers: p.texts("not.peer", 300),
+		Outcomes: manyOf(p, "not.outcome", outcomes), Classes: manyOf(p, "not.class", classes), Causes: manyOf(p, "not.cause", causes), Phases: manyOf(p, "not.phase", phases),
+		Rules: manyOf(p, "not.rule", slices.DeleteFunc(rules(), verdict.Rule.OverMany)),
+	}
+}
+
+// texts returns the values of a parameter that may be given more than once, but for empty ones.
+func (p *params) texts(name string, max int) []string {
+	var values []string
+	for _, value := range p.values[name] {
+		if !p.valid(name, value, max) {
+			return nil
+		}
+		if value != "" {
+			values = append(values, value)
+		}
+	}
+	if len(values) > maxExcluded {
+		p.fail(invalid(name, "given more than "+strconv.Itoa(maxExcluded)+" times", "leave out fewer values, or ask for those that you want"))
+		return nil
+	}
+	return values
+}
+
+// manyOf returns the values of a parameter that may be given more than once; each must be one of the allowed words.
+func manyOf[T ~string](p *params, name string, allowed []T) []string {
+	values := p.texts(name, 300)
+	for _, value := range values {
+		if !slices.Contains(allowed, T(value)) {
+			p.unknown(name, value, words(allowed))
+			return nil
+		}
+	}
+	return values
+}
+
+func words[T ~string](allowed []T) []string {
+	all := make([]string, len(allowed))
+	for i, word := range allowed {
+		all[i] = string(word)
+	}
+	return all
+}
+
+func (p *params) unknown(name, value string, allowed []string) {
+	p.fail(invalid(name, strconv.Quote(value)+" is not known", "use one of "+strings.Join(allowed, ", ")))
 }
 
 func (p *params) fail(problem *problem) {
@@ -56,11 +115,19 @@ func (p *params) fail(problem *problem) {
 // text returns a parameter of at most max bytes of valid text.
 func (p *params) text(name string, max int) string {
 	value := p.values.Get(name)
-	if len(value) > max || !utf8.ValidString(value) || strings.ContainsRune(value, 0) {
-		p.fail(invalid(name, "not valid text of at most "+strconv.Itoa(max)+" bytes", "shorten it"))
+	if !p.valid(name, value, max) {
 		return ""
 	}
 	return value
+}
+
+// valid reports whether a value is text of at most max bytes; if not, that is the problem.
+func (p *params) valid(name, value string, max int) bool {
+	ok := len(value) <= max && utf8.ValidString(value) && !strings.ContainsRune(value, 0)
+	if !ok {
+		p.fail(invalid(name, "not valid text of at most "+strconv.Itoa(max)+" bytes", "shorten it"))
+	}
+	return ok
 }
 
 // oneOf returns a parameter that must be empty or one of the allowed words.
@@ -69,11 +136,7 @@ func oneOf[T ~string](p *params, name string, allowed ...T) T {
 	if value == "" || slices.Contains(allowed, value) {
 		return value
 	}
-	words := make([]string, len(allowed))
-	for i, word := range allowed {
-		words[i] = string(word)
-	}
-	p.fail(invalid(name, strconv.Quote(string(value))+" is not known", "use one of "+strings.Join(words, ", ")))
+	p.unknown(name, string(value), words(allowed))
 	return ""
 }
 

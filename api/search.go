@@ -60,6 +60,7 @@ type search struct {
 	question storage.SearchQuestion
 	class    verdict.Class
 	rule     verdict.Rule
+	without  []string // rules that a row must not have
 	limit    int
 
 	rows     []traceRow
@@ -71,7 +72,8 @@ type search struct {
 
 // searchFilters are the parameters by which traces are narrowed.
 var searchFilters = []string{"from", "to", "service", "route", "environment", "version", "stage", "peer", "rule", "outcome", "class", "cause",
-	"phase", "late", "margin_lt", "margin_gt"}
+	"phase", "late", "margin_lt", "margin_gt", "answered", "duration_lt", "duration_gt", "not.service", "not.route", "not.environment", "not.version",
+	"not.stage", "not.peer", "not.rule", "not.outcome", "not.class", "not.cause", "not.phase"}
 
 // searchTraces answers with one row per trace, newest first.
 func (s *Server) searchTraces(c *gin.Context) {
@@ -107,14 +109,16 @@ func (s *Server) readSearch(p *params, at page) *search {
 	run := &search{
 		store: s.config.Store, limit: p.limit(), rows: []traceRow{}, seen: map[span.TraceID]map[span.ID]traceRow{},
 		rule:  oneOf(p, "rule", rules()...),
-		class: oneOf(p, "class", verdict.ClassLateOrFailed, verdict.ClassBenign, verdict.ClassDegraded, verdict.ClassInTime),
+		class: oneOf(p, "class", classes...),
 		question: storage.SearchQuestion{
 			Window:  storage.Window{From: at.begin(), To: at.end()},
 			Service: p.text("service", 300), Route: p.text("route", 1000), Stage: p.text("stage", 300), Peer: p.text("peer", 300),
 			EntryFilter: p.entryFilter(), Cause: string(oneOf(p, "cause", causes...)), Phase: string(oneOf(p, "phase", phases...)),
+			Answered: p.boolean("answered"), DurationLess: p.seconds("duration_lt"), DurationMore: p.seconds("duration_gt"), Not: p.exclusions(),
 			Before: at.entry(p), Limit: entryBatch,
 		},
 	}
+	run.without = run.question.Not.Rules
 	yes := true
 	switch run.rule {
 	case verdict.RuleLate:
@@ -130,7 +134,14 @@ func (s *Server) readSearch(p *params, at page) *search {
 // are looked for on entries, a missing budget of one service by reading.
 func (r *search) narrow(ctx context.Context) error {
 	q := &r.question
+	q.Not.Rules = nil
+	for _, rule := range r.without {
+		if r.storedAlike(verdict.Rule(rule)) {
+			q.Not.Rules = append(q.Not.Rules, rule)
+		}
+	}
 	if r.rule.OverMany() {
+		q.Not.Rules = nil
 		blamed, err := r.store.Blamed(ctx, storage.ReportQuestion{Window: q.Window}, r.rule)
 		for _, d := range blamed {
 			q.Places = append(q.Places, d.Place(r.rule))
@@ -138,17 +149,34 @@ func (r *search) narrow(ctx context.Context) error {
 		r.ended = len(blamed) == 0
 		return err
 	}
-	if r.rule == "" || r.rule == verdict.RuleLate || r.rule == verdict.RuleExhausted || r.rule == verdict.RuleMissingBudget && (q.Service != "" || q.Route != "") {
+	if !r.storedAlike(r.rule) && len(q.Not.Rules) == 0 {
 		return nil
 	}
 	progress, err := r.store.Progress(ctx)
 	if err != nil {
 		return err
 	}
-	if judged, ok := progress[storage.StepVerdicts]; ok {
-		q.Rule, q.Judged = string(r.rule), judged
+	judged, ok := progress[storage.StepVerdicts]
+	if !ok {
+		q.Not.Rules = nil
+		return nil
+	}
+	q.Judged = judged
+	if r.storedAlike(r.rule) {
+		q.Rule = string(r.rule)
 	}
 	return nil
+}
+
+// storedAlike reports whether the findings that a worker stored tell of a rule what judging the row does.
+func (r *search) storedAlike(rule verdict.Rule) bool {
+	switch rule {
+	case "", verdict.RuleLate, verdict.RuleExhausted:
+		return false
+	case verdict.RuleMissingBudget:
+		return r.question.Service == "" && r.question.Route == ""
+	}
+	return !rule.OverMany()
 }
 
 func rules() []verdict.Rule {
@@ -263,6 +291,14 @@ func (r *search) about(s *span.Span, judged verdict.SpanVerdict) bool {
 		q.Outcome != "" && string(judged.Outcome) != q.Outcome,
 		q.Late != nil && judged.Late != *q.Late,
 		q.Exhausted != nil && judged.Exhausted != *q.Exhausted,
+		q.Answered != nil && judged.Answered != *q.Answered,
+		q.DurationLess != nil && s.Duration() >= *q.DurationLess,
+		q.DurationMore != nil && s.Duration() <= *q.DurationMore,
+		slices.Contains(q.Not.Services, s.Service),
+		slices.Contains(q.Not.Routes, verdict.RouteOf(s)),
+		slices.Contains(q.Not.Environments, hop.EnvironmentOf(s)),
+		slices.Contains(q.Not.Versions, s.Resource.String("service.version")),
+		slices.Contains(q.Not.Outcomes, string(judged.Outcome)),
 		q.MarginLess != nil && (!judged.HasMargin || judged.Margin >= *q.MarginLess),
 		q.MarginMore != nil && (!judged.HasMargin || judged.Margin <= *q.MarginMore):
 		return false
@@ -306,7 +342,15 @@ func (r *search) fits(row traceRow) bool {
 		q.Outcome != "" && string(row.Outcome) != q.Outcome,
 		q.Late != nil && row.Late != *q.Late,
 		q.MarginLess != nil && (row.Margin == nil || row.Margin.Duration() >= *q.MarginLess),
-		q.MarginMore != nil && (row.Margin == nil || row.Margin.Duration() <= *q.MarginMore):
+		q.MarginMore != nil && (row.Margin == nil || row.Margin.Duration() <= *q.MarginMore),
+		q.Answered != nil && row.Outcome.Answered() != *q.Answered,
+		q.DurationLess != nil && row.Duration.Duration() >= *q.DurationLess,
+		q.DurationMore != nil && row.Duration.Duration() <= *q.DurationMore,
+		slices.Contains(q.Not.Services, row.Service),
+		slices.Contains(q.Not.Routes, row.Route),
+		slices.Contains(q.Not.Outcomes, string(row.Outcome)),
+		slices.Contains(q.Not.Classes, string(row.Class)),
+		slices.ContainsFunc(row.Rules, func(rule verdict.Rule) bool { return slices.Contains(r.without, string(rule)) }):
 		return false
 	}
 	return true

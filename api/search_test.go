@@ -74,10 +74,88 @@ func testSearch(t *testing.T, server *Server) {
 		"service=model&route=/v1/generate":         "1",
 		"service=shop&from=now-7d&to=now-24h":      "",
 		"late=false&service=assistant&from=now-1h": "a 1e 1f",
+		"not.service=assistant":                    "20 21 22",
+		"not.service=assistant&not.route=/orders":  "22",
+		"not.rule=late&from=now-30m":               "a 1e 1f 20 21 22",
+		"not.rule=missing_budget&not.rule=late&service=shop":                  "20 21",
+		"not.rule=orphan_work&late=true":                                      "",
+		"not.outcome=done&not.outcome=cancelled&service=shop":                 "20",
+		"not.class=late_or_failed&not.class=in_time&from=now-30m":             "20 21",
+		"not.stage=generate&from=now-30m":                                     "a 1e 1f 20 21 22",
+		"not.peer=search&late=true":                                           "",
+		"not.cause=local_deadline&not.cause=client_disconnect&from=now-30m":   "a 1e 20 22",
+		"not.phase=body&from=now-11m":                                         "a 1e",
+		"answered=true&service=shop":                                          "20 22",
+		"duration_gt=0.119999999&duration_lt=0.8&service=shop":                "21",
+		"not.outcome=cancelled&service=assistant&route=/answer&margin_lt=0.1": "1 1e",
 	} {
 		f := searchFor(t, server, query)
 		if got := f.traces(); got != want || !f.Exhausted || f.Next != nil {
 			t.Errorf("%s: found %q, want %q; searched to the end: %v", query, got, want, f.Exhausted)
+		}
+	}
+}
+
+// Facets count under the same exclusions as a search finds.
+func testFacetsLeaveOutAlike(t *testing.T, server *Server) {
+	for _, query := range []string{
+		"", "not.service=assistant", "not.rule=late", "not.rule=missing_budget", "not.outcome=done&not.outcome=cancelled", "not.class=in_time", "not.stage=generate",
+		"not.peer=search", "not.cause=local_deadline&not.cause=client_disconnect", "not.phase=body", "answered=false", "duration_lt=0.5", "not.route=/orders&service=shop",
+		"not.outcome=cancelled&service=assistant",
+	} {
+		_, body := get(t, server, "/api/v1/facets?from=now-7h&"+query)
+		var counted struct{ Traces int }
+		if err := json.Unmarshal(body, &counted); err != nil {
+			t.Fatal(err)
+		}
+		if rows := searchFor(t, server, "from=now-7h&"+query).Rows; counted.Traces != len(rows) {
+			t.Errorf("%s: facets count %d, the search finds %d: %s", query, counted.Traces, len(rows), body)
+		}
+	}
+}
+
+// The search that a cell of a heat map leads to finds the traces of the cell, no more and no less.
+func testCellsLeadToTheirTraces(t *testing.T, server *Server) {
+	for _, measure := range []string{"margin", "duration"} {
+		_, body := get(t, server, "/api/v1/reports/cells?from=now-7h&service=assistant&route=/answer&measure="+measure)
+		var answer struct {
+			Window struct {
+				Bucket float64 `json:"bucket_s"`
+			}
+			Rows []struct {
+				At       time.Time
+				LowS     *float64 `json:"low_s"`
+				HighS    *float64 `json:"high_s"`
+				Seen     int
+				Examples []string `json:"example_trace_ids"`
+			}
+		}
+		if err := json.Unmarshal(body, &answer); err != nil {
+			t.Fatal(err)
+		}
+		total := 0
+		for _, cell := range answer.Rows {
+			query := url.Values{
+				"service": {"assistant"}, "route": {"/answer"}, "from": {cell.At.Format(time.RFC3339)},
+				"to": {cell.At.Add(time.Duration(answer.Window.Bucket) * time.Second).Format(time.RFC3339)},
+			}
+			if measure == "margin" {
+				query.Set("answered", "true")
+			}
+			if cell.LowS != nil {
+				query.Set(measure+"_gt", fmt.Sprintf("%.9f", *cell.LowS-1e-9))
+			}
+			if cell.HighS != nil {
+				query.Set(measure+"_lt", fmt.Sprint(*cell.HighS))
+			}
+			f := searchFor(t, server, query.Encode())
+			if len(f.Rows) != cell.Seen || !slices.ContainsFunc(cell.Examples, func(id string) bool { return id == f.Rows[0].TraceID }) {
+				t.Errorf("%s: a cell of %d, the search finds %s", query.Encode(), cell.Seen, f.traces())
+			}
+			total += cell.Seen
+		}
+		if want := map[string]int{"margin": 7, "duration": 9}[measure]; total != want {
+			t.Errorf("%s: cells hold %d requests, want %d: %s", measure, total, want, body)
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package api
 
-import "github.com/laxity-dev/laxity/sdk/budgetattr"
+import (
+	"github.com/laxity-dev/laxity/internal/verdict"
+	"github.com/laxity-dev/laxity/sdk/budgetattr"
+)
 
 // The words that filters accept, as openapi.yaml lists them.
 var (
@@ -19,4 +22,5 @@ var (
 		budgetattr.PhaseRequest, budgetattr.PhaseFirstByte, budgetattr.PhaseFirstToken, budgetattr.PhaseBetweenTokens,
 		budgetattr.PhaseBody, budgetattr.PhaseDBExecution, budgetattr.PhaseTotal,
 	}
+	classes = []verdict.Class{verdict.ClassLateOrFailed, verdict.ClassBenign, verdict.ClassDegraded, verdict.ClassInTime}
 )

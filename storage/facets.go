@@ -7,7 +7,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// FacetQuestion asks what the traces that fit may be narrowed by. The filters are those of a search; of the rule and the class of
+// FacetQuestion asks what the traces that fit may be narrowed by. The filters are those of a search; of rules and classes of
 // outcome it is enough that a worker judged them.
 type FacetQuestion struct {
 	SearchQuestion

@@ -359,9 +359,13 @@ func TestQuestionsUseTheirIndexes(t *testing.T) {
 	id := "01000000000000000000000000000001"
 	entry := url.Values{
 		"param_before_ts": {strconv.FormatInt(math.MaxInt64, 10)}, "param_before_trace": {id}, "param_before_span": {id[:16]},
-		"param_exhausted": {`\N`},
-		"param_stage":     {""}, "param_peer": {""}, "param_cause": {""}, "param_phase": {""},
+		"param_exhausted": {`\N`}, "param_answered": {`\N`}, "param_duration_lt": {`\N`}, "param_duration_gt": {`\N`},
+		"param_bucket": {"60000000000"}, "param_measure": {"margin"},
+		"param_stage": {""}, "param_peer": {""}, "param_cause": {""}, "param_phase": {""},
 		"param_rule": {""}, "param_judged": {"0"}, "param_before": {"0"},
+	}
+	for _, name := range []string{"service", "route", "environment", "version", "outcome", "class", "rule", "stage", "peer", "cause", "phase"} {
+		entry["param_not_"+name] = []string{"[]"}
 	}
 	maps.Copy(entry, window)
 	ids := url.Values{"param_ids": {"['" + id + "']"}, "param_from": {"0"}, "param_to": {"4294967295"}, "param_limit": {"10"},
@@ -398,6 +402,9 @@ func TestQuestionsUseTheirIndexes(t *testing.T) {
 		{"advice.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},
 		{"advice_routes.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},
 		{"facets.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},
+		{"report_cells.sql", entry, []string{"Partition", "PrimaryKey", "(service in [", "(route in ["}},
+		{"report_spend.sql", entry, []string{"Partition", "PrimaryKey", "(service in [", "(route in ["}},
+		{"report_patience.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},
 		{"report_comparison.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},
 		{"report_attribution.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},
 		{"accounts_of.sql", ids, []string{"Name: idx_trace_id", "Name: idx_ts"}},

@@ -88,6 +88,19 @@ func TestReports(t *testing.T) {
 		"local": rows(store.Local), "phases": rows(store.Phases), "retries": rows(store.Retries), "propagation": rows(store.Propagation),
 		"conformance":  rows(store.Conformance),
 		"dependencies": rows(store.Dependencies), "reserves": rows(store.Reserves),
+		"cells": rows(func(ctx context.Context, q storage.ReportQuestion) ([]storage.CellRow, error) {
+			return store.Cells(ctx, storage.CellQuestion{ReportQuestion: q, Measure: storage.MeasureMargin, Width: 5 * time.Minute})
+		}),
+		"cells_duration": rows(func(ctx context.Context, q storage.ReportQuestion) ([]storage.CellRow, error) {
+			return store.Cells(ctx, storage.CellQuestion{ReportQuestion: q, Measure: storage.MeasureDuration, Width: 5 * time.Minute})
+		}),
+		"patience": func(ctx context.Context, q storage.ReportQuestion) (any, int, error) {
+			found, err := store.Patience(ctx, q)
+			return []any{found, found.Rows}, len(found.Rows), err
+		},
+		"spend": rows(func(ctx context.Context, q storage.ReportQuestion) ([]storage.SpendRow, error) {
+			return store.Spend(ctx, q, 5*time.Minute)
+		}),
 		"advice": rows(func(ctx context.Context, q storage.ReportQuestion) ([]storage.AdviceRow, error) {
 			return store.Advice(ctx, storage.AdviceQuestion{ReportQuestion: q, Rate: 0.001})
 		}),

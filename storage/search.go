@@ -19,7 +19,11 @@ type SearchQuestion struct {
 	// Of the entry.
 	Service, Route string
 	EntryFilter
-	Exhausted *bool
+	Exhausted, Answered *bool
+	// Of how long the entry took, exclusive.
+	DurationLess, DurationMore *time.Duration
+	// Not names values that a trace must not have.
+	Not Exclusions
 	// Of one span anywhere in the trace that fits all of them.
 	Stage, Peer, Cause, Phase string
 	// Places, if not nil, are calls of which the trace has one.
@@ -30,6 +34,22 @@ type SearchQuestion struct {
 	// Before is where the previous page ended; the zero value means at the end of the window.
 	Before Entry
 	Limit  int
+}
+
+// Exclusions are values that leave a trace out: of its entry, of its findings, and of any of its spans.
+type Exclusions struct {
+	Services, Routes, Environments, Versions, Outcomes, Classes []string
+	Rules                                                       []string
+	Stages, Peers, Causes, Phases                               []string
+}
+
+func (e Exclusions) add(parameters map[string]any) {
+	for name, values := range map[string][]string{
+		"service": e.Services, "route": e.Routes, "environment": e.Environments, "version": e.Versions, "outcome": e.Outcomes, "class": e.Classes,
+		"rule": e.Rules, "stage": e.Stages, "peer": e.Peers, "cause": e.Causes, "phase": e.Phases,
+	} {
+		parameters["not_"+name] = append([]string{}, values...)
+	}
 }
 
 // CallPlace is a kind of call, at least so long and allowed less than so much.
@@ -91,8 +111,10 @@ func (db *DB) Search(ctx context.Context, q SearchQuestion) ([]Entry, error) {
 func (q SearchQuestion) filters() map[string]any {
 	parameters := q.parameters()
 	q.EntryFilter.add(parameters)
+	q.Not.add(parameters)
 	maps.Copy(parameters, map[string]any{
-		"service": q.Service, "route": q.Route, "exhausted": flag(q.Exhausted),
+		"service": q.Service, "route": q.Route, "exhausted": flag(q.Exhausted), "answered": flag(q.Answered),
+		"duration_lt": length(q.DurationLess), "duration_gt": length(q.DurationMore),
 		"stage": q.Stage, "peer": q.Peer, "cause": q.Cause, "phase": q.Phase,
 	})
 	return parameters

@@ -47,6 +47,7 @@ var filterHelp = map[string]string{
 	"late":        "only requests that were late (true) or were not (false)",
 	"margin-lt":   "only requests with a margin below this many seconds",
 	"margin-gt":   "only requests with a margin above this many seconds",
+	"measure":     "margin (of answered requests with a budget) or duration (of all)",
 	"quadrant":    "only healthy, stingy_caller, slow_dependency or both",
 }
 
@@ -86,6 +87,29 @@ var reportSpecs = []reportSpec{
 		place: []string{"service", "route", "cause"},
 		columns: []reportColumn{{"sent", "sent", whole}, {"confirmed", "stopped", whole}, {"patience_p50_s", "patience", lasting},
 			{"patience_p95_s", "p95", lasting}, {"budget_p50_s", "budget", lasting}},
+	},
+	{
+		name: "cells", short: "How requests are spread over time and what they had left, or took",
+		heading: "requests by time and margin, or with --measure duration by how long they took", filters: []string{"environment", "version", "outcome", "late", "margin-lt", "margin-gt", "rule", "measure"},
+		place: []string{"at"},
+		columns: []reportColumn{{"low_s", "from", lasting}, {"high_s", "below", lasting}, {"requests", "requests", whole}, {"seen", "seen", whole},
+			{"missed", "missed", whole}},
+		more: []string{"example_trace_ids"},
+	},
+	{
+		name: "patience", short: "When clients leave, and whether their budget had ended by then",
+		heading: "clients that left, by how long they had waited; gone = left by then", filters: []string{"environment", "version", "outcome", "late", "margin-lt", "margin-gt", "cause"},
+		columns: []reportColumn{{"after_s", "waited", lasting}, {"up_to_s", "below", lasting}, {"left", "left", whole}, {"early", "early", whole},
+			{"gone_ratio", "gone", share}},
+		more: []string{"with_budget", "example_trace_ids"},
+	},
+	{
+		name: "spend", short: "What requests spend where, on average and over time",
+		heading: "mean spend of an answered request on the waited path; budget = granted", filters: []string{"environment", "version", "outcome", "late", "margin-lt", "margin-gt", "rule"},
+		place: []string{"service", "route", "part", "stage", "peer"},
+		columns: []reportColumn{{"mean_s", "mean", lasting}, {"share_of_budget", "share", share}, {"calls_per_request", "calls", factor},
+			{"degraded_ratio", "not run", share}, {"requests", "requests", whole}},
+		more: []string{"buckets"},
 	},
 	{
 		name: "local", short: "Who spends the budget before calling anybody",

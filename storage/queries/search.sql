@@ -5,14 +5,20 @@
 --   before_span
 -- service, route, outcome,   of the entry, exact; '' means any
 --   environment, version
--- late, exhausted            of the entry; NULL means any
--- margin_lt, margin_gt       of the entry, nanoseconds, exclusive; NULL means any
+-- late, exhausted, answered  of the entry; NULL means any
+-- margin_lt, margin_gt,      of the entry, nanoseconds, exclusive; NULL means any
+--   duration_lt, duration_gt
 -- stage, peer, cause, phase  of one span within an hour of the window that fits all of them; '' means any. A peer is called
 --                            under its own service or under the name its caller recorded.
 -- places_*                   of a call within an hour of the window, by its caller, peer and stage: at least so long, and allowed less
 --                            than so much, in nanoseconds; empty means any
 -- rule                       of a finding of the trace, '' means any; traces of which something arrived since judged,
 -- judged                     milliseconds since 1970, come too, because their findings may be others by now
+-- not_service, not_route,    of the entry: none of these
+--   not_outcome, not_environment, not_version
+-- not_stage, not_peer,       no span within an hour of the window has one of these
+--   not_cause, not_phase
+-- not_rule                   as rule: traces without these, and those of which something arrived since judged
 -- limit                      rows
 -- Reads the months of the window; with a service, the prefix (service) of the sort key.
 SELECT
@@ -33,6 +39,14 @@ WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
     AND ({version:String} = '' OR service_version = {version:String})
     AND (isNull({late:Nullable(Bool)}) OR ifNull(late, false) = {late:Nullable(Bool)})
     AND (isNull({exhausted:Nullable(Bool)}) OR exhausted = {exhausted:Nullable(Bool)})
+    AND (isNull({answered:Nullable(Bool)}) OR answered = {answered:Nullable(Bool)})
+    AND (isNull({duration_lt:Nullable(Int64)}) OR duration_ns < {duration_lt:Nullable(Int64)})
+    AND (isNull({duration_gt:Nullable(Int64)}) OR duration_ns > {duration_gt:Nullable(Int64)})
+    AND NOT has({not_service:Array(String)}, service)
+    AND NOT has({not_route:Array(String)}, route)
+    AND NOT has({not_outcome:Array(String)}, outcome)
+    AND NOT has({not_environment:Array(String)}, environment)
+    AND NOT has({not_version:Array(String)}, service_version)
     AND (isNull({margin_lt:Nullable(Int64)}) OR margin_ns < {margin_lt:Nullable(Int64)})
     AND (isNull({margin_gt:Nullable(Int64)}) OR margin_ns > {margin_gt:Nullable(Int64)})
     AND (({stage:String} = '' AND {peer:String} = '' AND {cause:String} = '' AND {phase:String} = '') OR trace_id IN (
@@ -68,6 +82,31 @@ WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
         SELECT trace_id
         FROM hops
         WHERE {rule:String} != ''
+            AND ingested_at >= fromUnixTimestamp64Milli({judged:Int64}, 'UTC')
+    ))
+    AND (empty(arrayConcat({not_stage:Array(String)}, {not_peer:Array(String)}, {not_cause:Array(String)}, {not_phase:Array(String)})) OR trace_id NOT IN (
+        SELECT trace_id
+        FROM hops
+        WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC') - toIntervalHour(1)
+            AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC') + toIntervalHour(1)
+            AND notEmpty(arrayConcat({not_stage:Array(String)}, {not_peer:Array(String)}, {not_cause:Array(String)}, {not_phase:Array(String)}))
+            AND is_deleted = 0
+            AND (has({not_stage:Array(String)}, if(stage = '', name, stage))
+                OR has({not_peer:Array(String)}, peer)
+                OR (has({not_peer:Array(String)}, service) AND kind IN ('Server', 'Consumer'))
+                OR has({not_cause:Array(String)}, cancel_cause)
+                OR has({not_phase:Array(String)}, timeout_phase))
+    ))
+    AND (empty({not_rule:Array(String)}) OR trace_id NOT IN (
+        SELECT trace_id
+        FROM verdicts FINAL
+        WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC') - toIntervalHour(1)
+            AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC') + toIntervalHour(1)
+            AND has({not_rule:Array(String)}, rule)
+    ) OR trace_id IN (
+        SELECT trace_id
+        FROM hops
+        WHERE notEmpty({not_rule:Array(String)})
             AND ingested_at >= fromUnixTimestamp64Milli({judged:Int64}, 'UTC')
     ))
 ORDER BY ts DESC, trace_id DESC, span_id DESC

@@ -30,7 +30,7 @@ export interface paths {
         };
         /**
          * Traces by what happened to their budget, newest first
-         * @description One row per trace. It is about the account holder, the topmost entry span with a budget, else the topmost entry span; with service or route given, about the topmost entry span of them that fits. outcome, class, late, margin_lt and margin_gt look at the entry of the row; stage, peer, cause and phase at one span anywhere in the trace that fits all of them; rule at the findings: of traces that a worker has judged those with the rule are examined, of younger ones all. Findings and class are judged while reading, so a search examines a bounded number of candidates: `examined` says how many, `exhausted` whether the window was searched to its end. When it was not, `next` goes on from there even if `rows` is short or empty.
+         * @description One row per trace. It is about the account holder, the topmost entry span with a budget, else the topmost entry span; with service or route given, about the topmost entry span of them that fits. outcome, class, late, margin_lt and margin_gt look at the entry of the row; stage, peer, cause and phase at one span anywhere in the trace that fits all of them; rule at the findings: of traces that a worker has judged those with the rule are examined, of younger ones all. What begins with not. leaves traces out: by the entry of the row, by findings, or by any span. Findings and class are judged while reading, so a search examines a bounded number of candidates: `examined` says how many, `exhausted` whether the window was searched to its end. When it was not, `next` goes on from there even if `rows` is short or empty.
          */
         get: operations["searchTraces"];
         put?: never;
@@ -325,6 +325,66 @@ export interface paths {
          * @description needed is what a hop left less the margin of its answered entry: what happened after it until the answer. A reserve is too_small below needed_p99_s, wasteful above twice that and 20 ms more; unknown with fewer than 100 measurements. A start is hopeless if its allowance was below the usual median of its stage and peer.
          */
         get: operations["reportReserves"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reports/cells": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How requests are spread over time and over what they had left, or took
+         * @description The cells of a heat map: a cell holds the requests that began within window.bucket_s of at and had low_s or more, but less than high_s; null is open. Zero is always a bound. measure=margin counts answered requests with a budget, measure=duration all whose account a worker has drawn. A search for the same window, service and route with answered=true, margin_gt just below low_s and margin_lt=high_s finds the traces of a cell.
+         */
+        get: operations["reportCells"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reports/patience": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * When clients leave, and whether their budget had ended by then
+         * @description The distribution of how long clients waited that left: until the signal, else until the span ended. Without a cause, those of client_disconnect. The figures beside the rows are about all who left in the window.
+         */
+        get: operations["reportPatience"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reports/spend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What requests spend where, over time
+         * @description Mean spend on the waited path of answered requests with a budget, one row per place; the part budget is what they were granted. Of each route the other parts and the mean margin sum to it, in all and in each bucket. From accounts that a worker has drawn.
+         */
+        get: operations["reportSpend"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1456,6 +1516,100 @@ export interface components {
             patience_p95_s: number | null;
             budget_p50_s: number | null;
         };
+        CellReport: {
+            window: components["schemas"]["Window"];
+            watermark: components["schemas"]["Watermark"];
+            /** @description the window reaches beyond the watermark */
+            provisional: boolean;
+            rows: components["schemas"]["CellRow"][];
+            next: components["schemas"]["Next"];
+            /** @enum {string} */
+            measure: "margin" | "duration";
+        };
+        CellRow: {
+            /** Format: date-time */
+            at: string;
+            /** @description inclusive; null is open */
+            low_s: number | null;
+            /** @description exclusive; null is open */
+            high_s: number | null;
+            requests: number;
+            /** @description requests themselves, not those that sampled ones stand for */
+            seen: number;
+            /** @description of requests: late or exhausted */
+            missed: number;
+            /** @description up to three, those with the least left or that took longest */
+            example_trace_ids: string[];
+        };
+        PatienceReport: {
+            window: components["schemas"]["Window"];
+            watermark: components["schemas"]["Watermark"];
+            /** @description the window reaches beyond the watermark */
+            provisional: boolean;
+            rows: components["schemas"]["PatienceRow"][];
+            next: components["schemas"]["Next"];
+            /** @description clients that left in the window */
+            left: number;
+            /** @description of these, with a budget */
+            with_budget: number;
+            /** @description of these, before their budget ended */
+            early: number;
+            /** @description early ÷ with_budget */
+            early_ratio: number | null;
+            patience_p50_s: number | null;
+            patience_p95_s: number | null;
+            budget_p50_s: number | null;
+        };
+        PatienceRow: {
+            /** @description waited this long or longer */
+            after_s: number;
+            /** @description but less than this; null is open */
+            up_to_s: number | null;
+            left: number;
+            /** @description of these, with a budget */
+            with_budget: number;
+            /** @description of these, before their budget ended */
+            early: number;
+            /** @description share of all who left that had left by up_to_s */
+            gone_ratio: number | null;
+            /** @description up to three, the newest */
+            example_trace_ids: string[];
+        };
+        SpendReport: {
+            window: components["schemas"]["Window"];
+            watermark: components["schemas"]["Watermark"];
+            /** @description the window reaches beyond the watermark */
+            provisional: boolean;
+            rows: components["schemas"]["SpendRow"][];
+            next: components["schemas"]["Next"];
+        };
+        SpendRow: {
+            service: string;
+            route: string;
+            /**
+             * @description budget: what was granted; limit_change: an expiry that came nearer
+             * @enum {string}
+             */
+            part: "budget" | "queue" | "own_work" | "dependency" | "backoff" | "cleanup" | "limit_change";
+            stage: string;
+            peer: string;
+            /** @description answered requests of the route with a budget */
+            requests: number;
+            /** @description per request of the route */
+            mean_s: number;
+            share_of_budget: number | null;
+            calls_per_request: number;
+            /** @description share of the calls that were not run */
+            degraded_ratio: number | null;
+            /** @description every bucket in which the route was answered, oldest first */
+            buckets: components["schemas"]["SpendBucket"][];
+        };
+        SpendBucket: {
+            /** Format: date-time */
+            at: string;
+            requests: number;
+            mean_s: number;
+        };
         LocalReport: {
             window: components["schemas"]["Window"];
             watermark: components["schemas"]["Watermark"];
@@ -1713,6 +1867,26 @@ export interface components {
         margin_lt: number;
         /** @description margin of the entry above this many seconds */
         margin_gt: number;
+        /** @description of the entry: outcome done, done_with_pending, degraded or partial */
+        answered: boolean;
+        /** @description the entry took less than this many seconds */
+        duration_lt: number;
+        /** @description the entry took more than this many seconds */
+        duration_gt: number;
+        /** @description leaves out; may be given up to 50 times, as all that begin with not. */
+        not_service: string[];
+        not_route: string[];
+        not_environment: string[];
+        not_version: string[];
+        not_outcome: components["schemas"]["Outcome"][];
+        not_class: components["schemas"]["Class"][];
+        /** @description traces that have one of these findings are left out */
+        not_rule: components["schemas"]["Rule"][];
+        /** @description traces are left out in which any span has one of these; so for peer, cause and phase */
+        not_stage: string[];
+        not_peer: string[];
+        not_cause: components["schemas"]["Cause"][];
+        not_phase: components["schemas"]["Phase"][];
         /** @description 32 hexadecimal digits */
         marker_id: string;
         limit: number;
@@ -1787,6 +1961,26 @@ export interface operations {
                 environment?: components["parameters"]["environment"];
                 /** @description service.version */
                 version?: components["parameters"]["version"];
+                /** @description of the entry: outcome done, done_with_pending, degraded or partial */
+                answered?: components["parameters"]["answered"];
+                /** @description the entry took less than this many seconds */
+                duration_lt?: components["parameters"]["duration_lt"];
+                /** @description the entry took more than this many seconds */
+                duration_gt?: components["parameters"]["duration_gt"];
+                /** @description leaves out; may be given up to 50 times, as all that begin with not. */
+                "not.service"?: components["parameters"]["not_service"];
+                "not.route"?: components["parameters"]["not_route"];
+                "not.environment"?: components["parameters"]["not_environment"];
+                "not.version"?: components["parameters"]["not_version"];
+                "not.outcome"?: components["parameters"]["not_outcome"];
+                "not.class"?: components["parameters"]["not_class"];
+                /** @description traces that have one of these findings are left out */
+                "not.rule"?: components["parameters"]["not_rule"];
+                /** @description traces are left out in which any span has one of these; so for peer, cause and phase */
+                "not.stage"?: components["parameters"]["not_stage"];
+                "not.peer"?: components["parameters"]["not_peer"];
+                "not.cause"?: components["parameters"]["not_cause"];
+                "not.phase"?: components["parameters"]["not_phase"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -2379,6 +2573,141 @@ export interface operations {
             default: components["responses"]["Problem"];
         };
     };
+    reportCells: {
+        parameters: {
+            query?: {
+                /** @description RFC 3339, now, or now minus a length: now-90s, now-30m, now-24h, now-7d */
+                from?: components["parameters"]["from"];
+                /** @description as from; exclusive */
+                to?: components["parameters"]["to"];
+                service?: components["parameters"]["service"];
+                route?: components["parameters"]["route"];
+                measure?: "margin" | "duration";
+                /** @description a finding of the account */
+                rule?: components["schemas"]["Rule"];
+                /** @description deployment.environment.name */
+                environment?: components["parameters"]["environment"];
+                /** @description service.version */
+                version?: components["parameters"]["version"];
+                /** @description of the entry */
+                outcome?: components["parameters"]["outcome"];
+                /** @description of the entry: answered after the governing limit */
+                late?: components["parameters"]["late"];
+                /** @description margin of the entry below this many seconds */
+                margin_lt?: components["parameters"]["margin_lt"];
+                /** @description margin of the entry above this many seconds */
+                margin_gt?: components["parameters"]["margin_gt"];
+                limit?: components["parameters"]["limit"];
+                /** @description `next` of the previous answer, with the same other parameters */
+                cursor?: components["parameters"]["cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the report */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CellReport"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    reportPatience: {
+        parameters: {
+            query?: {
+                /** @description RFC 3339, now, or now minus a length: now-90s, now-30m, now-24h, now-7d */
+                from?: components["parameters"]["from"];
+                /** @description as from; exclusive */
+                to?: components["parameters"]["to"];
+                service?: components["parameters"]["service"];
+                route?: components["parameters"]["route"];
+                cause?: components["schemas"]["Cause"];
+                /** @description deployment.environment.name */
+                environment?: components["parameters"]["environment"];
+                /** @description service.version */
+                version?: components["parameters"]["version"];
+                /** @description of the entry */
+                outcome?: components["parameters"]["outcome"];
+                /** @description of the entry: answered after the governing limit */
+                late?: components["parameters"]["late"];
+                /** @description margin of the entry below this many seconds */
+                margin_lt?: components["parameters"]["margin_lt"];
+                /** @description margin of the entry above this many seconds */
+                margin_gt?: components["parameters"]["margin_gt"];
+                limit?: components["parameters"]["limit"];
+                /** @description `next` of the previous answer, with the same other parameters */
+                cursor?: components["parameters"]["cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the report */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PatienceReport"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    reportSpend: {
+        parameters: {
+            query?: {
+                /** @description RFC 3339, now, or now minus a length: now-90s, now-30m, now-24h, now-7d */
+                from?: components["parameters"]["from"];
+                /** @description as from; exclusive */
+                to?: components["parameters"]["to"];
+                service?: components["parameters"]["service"];
+                route?: components["parameters"]["route"];
+                /** @description a finding of the account */
+                rule?: components["schemas"]["Rule"];
+                /** @description deployment.environment.name */
+                environment?: components["parameters"]["environment"];
+                /** @description service.version */
+                version?: components["parameters"]["version"];
+                /** @description of the entry */
+                outcome?: components["parameters"]["outcome"];
+                /** @description of the entry: answered after the governing limit */
+                late?: components["parameters"]["late"];
+                /** @description margin of the entry below this many seconds */
+                margin_lt?: components["parameters"]["margin_lt"];
+                /** @description margin of the entry above this many seconds */
+                margin_gt?: components["parameters"]["margin_gt"];
+                limit?: components["parameters"]["limit"];
+                /** @description `next` of the previous answer, with the same other parameters */
+                cursor?: components["parameters"]["cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the report */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SpendReport"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
     reportAttribution: {
         parameters: {
             query?: {
@@ -2664,6 +2993,26 @@ export interface operations {
                 environment?: components["parameters"]["environment"];
                 /** @description service.version */
                 version?: components["parameters"]["version"];
+                /** @description of the entry: outcome done, done_with_pending, degraded or partial */
+                answered?: components["parameters"]["answered"];
+                /** @description the entry took less than this many seconds */
+                duration_lt?: components["parameters"]["duration_lt"];
+                /** @description the entry took more than this many seconds */
+                duration_gt?: components["parameters"]["duration_gt"];
+                /** @description leaves out; may be given up to 50 times, as all that begin with not. */
+                "not.service"?: components["parameters"]["not_service"];
+                "not.route"?: components["parameters"]["not_route"];
+                "not.environment"?: components["parameters"]["not_environment"];
+                "not.version"?: components["parameters"]["not_version"];
+                "not.outcome"?: components["parameters"]["not_outcome"];
+                "not.class"?: components["parameters"]["not_class"];
+                /** @description traces that have one of these findings are left out */
+                "not.rule"?: components["parameters"]["not_rule"];
+                /** @description traces are left out in which any span has one of these; so for peer, cause and phase */
+                "not.stage"?: components["parameters"]["not_stage"];
+                "not.peer"?: components["parameters"]["not_peer"];
+                "not.cause"?: components["parameters"]["not_cause"];
+                "not.phase"?: components["parameters"]["not_phase"];
                 limit?: components["parameters"]["limit"];
             };
             header?: never;
