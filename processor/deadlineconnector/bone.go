@@ -90,32 +90,45 @@ func parseID(s string) (id pcommon.SpanID, ok bool) {
 	return id, !id.IsEmpty()
 }
 
-// find takes the skeletons of a batch's span under the lock, and counts what they reveal.
-func (m *meter) find(b *batch, n *note, now int64) {
-	k := &b.bones[n.bone]
-	if p, ok := m.skeletons.closes(k.key); ok {
-		m.running(p, -1, now)
-	}
-	k.opened = m.skeletons.missing(k.key, k.opened)
-	m.skeletons.add(k, func(o orphan) {
-		m.add(m.at(o.place), &value{mOrphanEarly, true, o.cause, o.time.Seconds()}, o.n, n, now)
-	})
-	for _, h := range k.opened {
-		if p, ok := m.skeletons.opens(h, k.service, now); ok {
-			m.running(p, 1, now)
+// find takes the skeletons of a batch's spans, and counts what they reveal.
+func (m *meter) find(b *batch, now int64) {
+	m.bones.Lock()
+	defer m.bones.Unlock()
+	for i := range b.notes {
+		n, k := &b.notes[i], &b.bones[i]
+		if n.again {
+			continue
+		}
+		if p, ok := m.skeletons.closes(k.key); ok {
+			m.running(p, -1, now)
+		}
+		k.opened = m.skeletons.missing(k.key, k.opened)
+		m.skeletons.add(k, func(o orphan) {
+			found := *n
+			found.n = o.n
+			m.countAt(o.place, []value{{mOrphanEarly, true, o.cause, o.time.Seconds()}}, &found, now)
+		})
+		for _, h := range k.opened {
+			if p, ok := m.skeletons.opens(h, k.service, now); ok {
+				m.running(p, 1, now)
+			}
 		}
 	}
 }
 
 // running counts a hop that runs though its request is over, or runs no more.
 func (m *meter) running(p place, by float64, now int64) {
-	m.series.add(m.at(p), &value{metric: mStillRunning, amount: by}, 1, now, m.since)
+	m.countAt(p, []value{{metric: mStillRunning, amount: by}}, &note{n: 1}, now)
 }
 
-// at returns the group of a place.
-func (m *meter) at(p place) *group { return m.series.at(p, m.ids.place(p, m.ids.service(p.service))) }
-
-// forget stops counting hops as running whose spans never came.
-func (m *meter) forget(now int64) {
+// forget stops counting hops as running whose spans never came, and returns how many skeletons made room for newer ones.
+func (m *meter) forget(now int64) (evicted int64) {
+	if m.skeletons == nil {
+		return 0
+	}
+	m.bones.Lock()
+	defer m.bones.Unlock()
 	m.skeletons.forget(now-int64(openFor/time.Nanosecond), func(p place) { m.running(p, -1, now) })
+	evicted, m.skeletons.evicted = m.skeletons.evicted, 0
+	return evicted
 }

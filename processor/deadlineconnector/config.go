@@ -41,7 +41,7 @@ type Config struct {
 	Buckets []float64 `mapstructure:"buckets"`
 	// RatioBuckets are the upper bounds of the histogram of the used share of the budget.
 	RatioBuckets []float64 `mapstructure:"ratio_buckets"`
-	// DedupSpans is how many of the latest spans are remembered, so that one sent again counts once; 0 is none. 131072.
+	// DedupSpans is about how many of the latest spans are remembered, so that one sent again counts once; 0 is none. 131072.
 	DedupSpans int `mapstructure:"dedup_spans"`
 	// Skeletons finds orphan work before storage does.
 	Skeletons SkeletonsConfig `mapstructure:"skeletons"`

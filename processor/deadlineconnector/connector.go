@@ -2,7 +2,9 @@ package deadlineconnector
 
 import (
 	"context"
+	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,6 +21,18 @@ import (
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 )
 
+// shards is how many parts the series are in, each with a lock of its own, so that requests are counted side by side.
+const shards = 1 << shardBits
+
+const shardBits = 3
+
+type shard struct {
+	mu sync.Mutex
+	*table
+}
+
+func shardOf(hash uint64) int { return int(hash >> (64 - shardBits)) }
+
 // meter is the connector.
 type meter struct {
 	config    *Config
@@ -34,12 +48,15 @@ type meter struct {
 
 	window *window // nil if none is remembered
 
-	mu     sync.Mutex
-	series *table
-	// skeletons is nil if they are off.
-	skeletons *skeletons
-	// since is the time of the export before, from which new series count.
-	since int64
+	limit  limit
+	shards [shards]shard
+	// rest takes what the limit leaves no series for, all in one place.
+	rest   shard
+	spills atomic.Int64 // observations in it since the last export
+	turn   atomic.Uint32
+
+	bones     sync.Mutex
+	skeletons *skeletons // nil if they are off
 
 	stop, stopped chan struct{}
 }
@@ -53,6 +70,13 @@ func newMeter(set connector.Settings, config *Config, next consumer.Metrics) (*m
 		config: config, next: next, logger: set.Logger, resource: identify(set.Resource), described: describe(),
 		ids: newIdentifier(), clock: newClock(), own: own, window: newWindow(config.DedupSpans),
 	}
+	began := m.clock.now()
+	m.limit.max = int64(config.MaxSeries)
+	for i := range m.shards {
+		m.shards[i].table = newTable(&m.limit, &m.bounds, began)
+	}
+	m.rest.table = newTable(&limit{max: math.MaxInt64}, &m.bounds, began)
+	m.rest.at(&place{}, 0)
 	for id := range m.bounds {
 		m.bounds[id] = config.Buckets
 	}
@@ -60,8 +84,6 @@ func newMeter(set connector.Settings, config *Config, next consumer.Metrics) (*m
 	if config.Skeletons.Enabled {
 		m.skeletons = newSkeletons(config.Skeletons.MemoryMiB << 20)
 	}
-	m.since = m.clock.now()
-	m.series = newTable(config.MaxSeries, &m.bounds, m.since)
 	return m, nil
 }
 
@@ -118,7 +140,7 @@ func (m *meter) Shutdown(ctx context.Context) error {
 func (m *meter) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	b, _ := m.batches.Get().(*batch)
 	if b == nil {
-		b = &batch{ids: &m.ids, skeletons: m.skeletons != nil}
+		b = newBatch(&m.ids, m.skeletons != nil)
 	}
 	defer func() {
 		b.reset()
@@ -156,60 +178,4 @@ func (m *meter) read(in pcommon.Resource, b *batch) (r resource) {
 		r.clock = text(verdict.ClockOf(&s))
 	}
 	return r
-}
-
-// count adds what a batch says to the series.
-func (m *meter) count(ctx context.Context, b *batch) {
-	var counted, twice int64
-	defer func() { m.tell(ctx, counted, twice, b) }()
-	if len(b.notes) == 0 {
-		return
-	}
-	// What is looked up far apart in memory is looked up first, for all, so that the waits for it overlap.
-	if m.window != nil {
-		m.window.mark(b.notes)
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for i := range b.observations {
-		o := &b.observations[i]
-		if o.group = m.series.groups[o.hash]; o.group != nil && len(o.group.points) > 0 {
-			o.first = o.group.points[0].metric
-		}
-	}
-	now := m.clock.now()
-	for i := range b.notes {
-		n := &b.notes[i]
-		if n.again {
-			twice++
-			continue
-		}
-		if n.to > n.from {
-			counted++
-		}
-		for j := n.from; j < n.to; j++ {
-			o := &b.observations[j]
-			g := o.group
-			if g == nil {
-				g = m.series.at(o.place, o.hash)
-			}
-			for k := o.from; k < o.to; k++ {
-				m.add(g, &b.values[k], n.n, n, now)
-			}
-		}
-		if n.bone != none {
-			m.find(b, n, now)
-		}
-	}
-}
-
-// add counts one value, and keeps the span as the example of a miss.
-func (m *meter) add(g *group, v *value, times uint64, n *note, now int64) {
-	p := m.series.add(g, v, times, now, m.since)
-	if v.miss && m.config.Exemplars {
-		if p.example == nil {
-			p.example = &exemplar{}
-		}
-		*p.example = exemplar{n.trace, n.span, v.amount, now, true}
-	}
 }

@@ -35,7 +35,7 @@ func (i identifier) identity(key uint64, service uint64, kind ptrace.SpanKind) u
 }
 
 // place is the same for all spans of a place whose service has the hash. Two places share it only by a chance of one in 2^64.
-func (i identifier) place(p place, service uint64) uint64 {
+func (i identifier) place(p *place, service uint64) uint64 {
 	key := service
 	for n, s := range [...]string{p.route, p.stage, p.peer} {
 		if s != "" {
@@ -51,23 +51,25 @@ func half(b []byte) uint64 {
 	return uint64(b[0])<<56 | uint64(b[1])<<48 | uint64(b[2])<<40 | uint64(b[3])<<32 | uint64(b[4])<<24 | uint64(b[5])<<16 | uint64(b[6])<<8 | uint64(b[7])
 }
 
-// window remembers the latest identities: at least size of them, at most twice as many. Of an identity it keeps its place and
-// 32 bits, so that one new span in a billion is taken for one sent again. It has a lock of its own, so that one request is looked
-// up while another is counted.
+// window remembers about the latest identities. Of each it keeps its set and 32 bits, so that three new spans in a billion are
+// taken for one sent again. A set is one line of a processor's cache; its newest identity takes the place of its oldest. It has a
+// lock of its own, so that one request is looked up while another is counted.
 type window struct {
-	mu             sync.Mutex
-	size           int
-	current, older []uint32 // open addressing, 0 is empty
-	used           int
+	mu   sync.Mutex
+	sets [][setSize]uint32
 }
 
-// newWindow returns a window over so many identities, nil for none; it takes 14 bytes for each.
+const (
+	setSize = 16 // the first says which is the oldest of the others; 0 is empty
+	setLoad = 7  // of the latest that the window is for, on average, so that very few sets have more than they can hold
+)
+
+// newWindow returns a window over so many identities, nil for none; it takes 9 bytes for each.
 func newWindow(size int) *window {
 	if size == 0 {
 		return nil
 	}
-	slots := size*7/4 + 2 // more than four sevenths full they would be slow
-	return &window{size: size, current: make([]uint32, slots), older: make([]uint32, slots)}
+	return &window{sets: make([][setSize]uint32, size/setLoad+1)}
 }
 
 // mark marks the spans that are remembered, and remembers all.
@@ -81,32 +83,14 @@ func (w *window) mark(notes []note) {
 
 // seen reports whether the identity is remembered, and remembers it. The caller holds the lock.
 func (w *window) seen(identity uint64) bool {
-	high, _ := bits.Mul64(identity, uint64(len(w.current)))
-	home, brief := int(high), max(uint32(identity), 1)
-	i, found := find(w.current, home, brief)
-	if found {
-		return true
-	}
-	_, before := find(w.older, home, brief)
-	w.current[i] = brief
-	if w.used++; w.used >= w.size {
-		w.current, w.older, w.used = w.older, w.current, 0
-		clear(w.current)
-	}
-	return before
-}
-
-// find returns where the brief is, from its home on, or where it would be.
-func find(slots []uint32, home int, brief uint32) (int, bool) {
-	for i := home; ; {
-		switch slots[i] {
-		case brief:
-			return i, true
-		case 0:
-			return i, false
-		}
-		if i++; i == len(slots) {
-			i = 0
+	home, _ := bits.Mul64(identity, uint64(len(w.sets)))
+	set, brief := &w.sets[home], max(uint32(identity), 1)
+	for _, known := range set[1:] {
+		if known == brief {
+			return true
 		}
 	}
+	oldest := set[0] % (setSize - 1)
+	set[1+oldest], set[0] = brief, oldest+1
+	return false
 }

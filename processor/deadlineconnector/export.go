@@ -19,57 +19,60 @@ const overflowLabel = "otel.metric.overflow"
 
 // export sends every live series, or with deltas those that changed, in requests of bounded size.
 func (m *meter) export(ctx context.Context) {
-	now := m.clock.now()
-	e := exporter{m: m, at: now}
-	m.mu.Lock()
-	var evicted int64
-	if m.skeletons != nil {
-		m.forget(now)
-		evicted, m.skeletons.evicted = m.skeletons.evicted, 0
-	}
-	since := m.since
-	m.since = now
-	e.since = since
-	before := int64(0)
+	e := exporter{m: m, at: m.clock.now()}
 	if m.config.SeriesExpiration > 0 {
-		before = now - int64(m.config.SeriesExpiration)
+		e.before = e.at - int64(m.config.SeriesExpiration)
 	}
-	e.group(&m.series.overflow)
-	for i := 0; i < len(m.series.order); {
-		g := m.series.order[i]
-		m.series.expire(g, before)
-		if len(g.points) == 0 {
-			m.series.remove(i)
+	evicted := m.forget(e.at)
+	expired := e.shard(ctx, &m.rest)
+	for i := range m.shards {
+		expired += e.shard(ctx, &m.shards[i])
+	}
+	e.send(ctx)
+	m.own.ConnectorDeadlineSeries.Record(ctx, m.limit.used.Load())
+	m.own.ConnectorDeadlineExpiredSeries.Add(ctx, expired)
+	m.own.ConnectorDeadlineOverflow.Add(ctx, m.spills.Swap(0))
+	m.own.ConnectorDeadlineEvictedSkeletons.Add(ctx, evicted)
+}
+
+// shard exports the series of a shard, and returns how many have expired. While a request is on its way the lock is free.
+func (e *exporter) shard(ctx context.Context, s *shard) (expired int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.table, e.since = s.table, s.since
+	s.since = e.at
+	for i := 0; i < len(s.order); {
+		g := s.order[i]
+		s.expire(g, e.before)
+		if len(g.points) == 0 && s != &e.m.rest {
+			s.remove(i)
 			continue
 		}
 		e.group(g)
 		i++
 		if e.points >= chunk {
-			m.mu.Unlock()
+			s.mu.Unlock()
 			e.send(ctx)
-			m.mu.Lock()
+			s.mu.Lock()
 		}
 	}
-	series, expired, spilled := m.series.series, m.series.expired, m.series.spilled
-	m.series.expired, m.series.spilled = 0, 0
-	m.mu.Unlock()
-	e.send(ctx)
-	m.own.ConnectorDeadlineSeries.Record(ctx, int64(series))
-	m.own.ConnectorDeadlineExpiredSeries.Add(ctx, expired)
-	m.own.ConnectorDeadlineOverflow.Add(ctx, spilled)
-	m.own.ConnectorDeadlineEvictedSkeletons.Add(ctx, evicted)
+	expired, s.expired = s.expired, 0
+	return expired
 }
 
 // exporter builds one request after the other.
 type exporter struct {
-	m         *meter
-	at, since int64
-	points    int
-	metrics   pmetric.Metrics
-	slice     pmetric.MetricSlice
-	by        [metricCount]pmetric.Metric
-	begun     [metricCount]bool
-	buckets   []uint64
+	m       *meter
+	at      int64
+	before  int64  // what did not change since then expires
+	table   *table // of the shard that is exported
+	since   int64  // when it was exported before
+	points  int
+	metrics pmetric.Metrics
+	slice   pmetric.MetricSlice
+	by      [metricCount]pmetric.Metric
+	begun   [metricCount]bool
+	buckets []uint64
 }
 
 func (e *exporter) send(ctx context.Context) {
@@ -119,11 +122,13 @@ func (e *exporter) metric(id metricID) pmetric.Metric {
 // group appends the points of a group. The caller holds the lock.
 func (e *exporter) group(g *group) {
 	delta := e.m.config.Temporality == Delta
+	miss := 0 // the metrics that have points
 	for i := range g.points {
 		p := &g.points[i]
 		if delta && !p.fresh && p.metric != mStillRunning {
 			continue
 		}
+		miss |= 1 << p.metric
 		if p.start >= e.at { // it began while this export was on its way
 			continue
 		}
@@ -139,11 +144,20 @@ func (e *exporter) group(g *group) {
 			e.number(metric.Sum().DataPoints().AppendEmpty(), g, p, start)
 		}
 		p.fresh = false
-		if p.example != nil {
-			p.example.fresh = false
+		if p.example != 0 {
+			g.rare.examples[p.example-1].fresh = false
 		}
 		if delta && p.metric != mStillRunning {
-			e.m.series.clear(g, p)
+			e.table.clear(g, p)
+		}
+	}
+	if g.misses == 0 || g.misses >= e.at || delta && g.misses != e.since {
+		return
+	}
+	for _, m := range [misses]metricID{mLate, mExhausted, mDegraded} {
+		if miss&(1<<m) == 0 {
+			e.points++
+			e.number(e.metric(m).Sum().DataPoints().AppendEmpty(), g, &point{metric: m}, g.misses)
 		}
 	}
 }
@@ -160,8 +174,8 @@ func (e *exporter) number(dp pmetric.NumberDataPoint, g *group, p *point, start 
 		dp.SetIntValue(int64(p.count))
 	}
 	e.label(dp.Attributes(), g, p)
-	if e.hasExemplar(p) {
-		p.example.write(dp.Exemplars().AppendEmpty())
+	if x := e.exemplar(g, p); x != nil {
+		x.write(dp.Exemplars().AppendEmpty())
 	}
 }
 
@@ -172,7 +186,7 @@ func (e *exporter) histogram(dp pmetric.HistogramDataPoint, g *group, p *point, 
 	dp.SetSum(p.sum)
 	bounds := e.m.bounds[p.metric]
 	dp.ExplicitBounds().FromRaw(bounds)
-	if e.buckets = e.m.series.bucketsOf(g, p, e.buckets[:0]); len(e.buckets) > 0 {
+	if e.buckets = e.table.bucketsOf(g, p, e.buckets[:0]); len(e.buckets) > 0 {
 		dp.BucketCounts().FromRaw(e.buckets)
 	} else {
 		dp.BucketCounts().EnsureCapacity(len(bounds) + 1)
@@ -182,14 +196,20 @@ func (e *exporter) histogram(dp pmetric.HistogramDataPoint, g *group, p *point, 
 		}
 	}
 	e.label(dp.Attributes(), g, p)
-	if e.hasExemplar(p) {
-		p.example.write(dp.Exemplars().AppendEmpty())
+	if x := e.exemplar(g, p); x != nil {
+		x.write(dp.Exemplars().AppendEmpty())
 	}
 }
 
-// hasExemplar: a cumulative point shows its latest miss again and again, a delta point only what is new.
-func (e *exporter) hasExemplar(p *point) bool {
-	return p.example != nil && (p.example.fresh || e.m.config.Temporality == Cumulative)
+// exemplar: a cumulative point shows its latest miss again and again, a delta point only what is new.
+func (e *exporter) exemplar(g *group, p *point) *exemplar {
+	if p.example == 0 {
+		return nil
+	}
+	if x := &g.rare.examples[p.example-1]; x.fresh || e.m.config.Temporality == Cumulative {
+		return x
+	}
+	return nil
 }
 
 func (x *exemplar) write(to pmetric.Exemplar) {
@@ -200,21 +220,21 @@ func (x *exemplar) write(to pmetric.Exemplar) {
 }
 
 func (e *exporter) label(attrs pcommon.Map, g *group, p *point) {
-	if g == &e.m.series.overflow {
+	if e.table == e.m.rest.table {
 		attrs.PutBool(overflowLabel, true)
 		return
 	}
 	attrs.EnsureCapacity(4)
-	attrs.PutStr(budgetattr.LabelService, g.place.service)
+	attrs.PutStr(budgetattr.LabelService, g.service.Value())
 	put := func(key, value string) {
 		if value != "" {
 			attrs.PutStr(key, value)
 		}
 	}
-	put(budgetattr.LabelRoute, g.place.route)
-	put(budgetattr.LabelStage, g.place.stage)
-	put(budgetattr.LabelPeer, g.place.peer)
+	put(budgetattr.LabelRoute, g.route.Value())
+	put(budgetattr.LabelStage, g.stage.Value())
+	put(budgetattr.LabelPeer, g.peer.Value())
 	if label := e.m.described[p.metric].Label; label != "" {
-		put(label, e.m.series.labels.all[p.label])
+		put(label, e.table.labels.all[p.label])
 	}
 }

@@ -23,50 +23,64 @@ type value struct {
 	amount float64
 }
 
-// observation is what one span says about one place; its values lie in the batch.
+// observation is what one span says about one place; its values lie in the batch. Labels are cut, and may not be clean.
 type observation struct {
 	place    place
 	hash     uint64
 	group    *group
-	first    metricID // of the group; reading it brings the series near
-	from, to int
+	start    int64 // of the first series of the group; reading it brings the series near
+	from, to int32
+	note     int32
+	next     int32 // of the same shard, or none
 }
 
-// note is what is known of one span: its observations, and its skeleton in the batch or none.
+// note is what is known of one span.
 type note struct {
 	identity uint64
 	n        uint64 // how many spans it stands for
 	trace    pcommon.TraceID
 	span     pcommon.SpanID
-	from, to int
-	bone     int
+	counts   bool // it says something
 	again    bool
 }
 
-// batch is what one request says. It is judged without the lock and counted under it.
+// batch is what one request says. It is judged without a lock, and counted under those of the shards.
 type batch struct {
 	notes        []note
 	observations []observation
 	values       []value
-	bones        []bone
-	invalid      int64 // spans that end before they start
-	old          int64 // spans that ended before oldest, which is 0 if any age counts
-	oldest       int64
-	skeletons    bool
-	ids          *identifier
-	sheet        sheet
+	bones        []bone // one for each note, or none at all
+	unclean      []int32
+	// shards are the lists of observations.
+	shards    [shards]struct{ first, last int32 }
+	invalid   int64 // spans that end before they start
+	old       int64 // spans that ended before oldest, which is 0 if any age counts
+	oldest    int64
+	skeletons bool
+	ids       *identifier
+	sheet     sheet
 }
 
+func newBatch(ids *identifier, skeletons bool) *batch {
+	b := &batch{ids: ids, skeletons: skeletons}
+	b.reset()
+	return b
+}
+
+// reset forgets the request, so that nothing of it stays in memory.
 func (b *batch) reset() {
 	clear(b.observations)
 	clear(b.values)
 	clear(b.bones)
-	b.notes, b.observations, b.values, b.bones = b.notes[:0], b.observations[:0], b.values[:0], b.bones[:0]
+	b.notes, b.observations, b.values, b.bones, b.unclean = b.notes[:0], b.observations[:0], b.values[:0], b.bones[:0], b.unclean[:0]
 	b.invalid, b.old, b.sheet = 0, 0, emptySheet
+	for i := range b.shards {
+		b.shards[i].first = none
+	}
 }
 
 func (b *batch) put(m metricID, label string, amount float64, miss bool) {
-	b.values = append(b.values, value{m, miss, label, amount})
+	b.values = append(b.values, value{m, miss, cut(label), amount})
 }
 
 // resource is what the spans of one resource have in common.
@@ -93,13 +107,13 @@ func (b *batch) observe(in ptrace.Span, r *resource) {
 	}
 	v := verdict.JudgeFacts(&s.facts)
 	key := b.ids.span(in.TraceID(), in.SpanID())
-	n := note{identity: b.ids.identity(key, r.hash, in.Kind()), n: times(in), trace: in.TraceID(), span: in.SpanID(), from: len(b.observations), bone: none}
+	n := note{identity: b.ids.identity(key, r.hash, in.Kind()), n: times(in), trace: in.TraceID(), span: in.SpanID()}
 	if ours {
+		before := len(b.observations)
 		b.measure(s, &v, r)
+		n.counts = len(b.observations) > before
 	}
-	n.to = len(b.observations)
 	if b.skeletons {
-		n.bone = len(b.bones)
 		b.bones = append(b.bones, b.skeleton(in, s, &v, r, key, n.n))
 	}
 	b.notes = append(b.notes, n)
@@ -117,7 +131,7 @@ func (b *batch) measure(s *sheet, v *verdict.SpanVerdict, r *resource) {
 		b.either(s, v, invalid)
 	}
 	if len(b.values) > from {
-		b.close(place{service: r.service, route: text(s.names.Route())}, r, from)
+		b.close(place{service: r.service, route: cut(s.names.Route())}, r, from)
 	}
 	from = len(b.values)
 	b.hop(s)
@@ -125,19 +139,28 @@ func (b *batch) measure(s *sheet, v *verdict.SpanVerdict, r *resource) {
 		b.either(s, v, invalid)
 	}
 	if len(b.values) > from {
-		b.close(place{service: r.service, stage: text(s.names.StageOrName()), peer: text(s.names.Peer())}, r, from)
+		b.close(place{service: r.service, stage: cut(s.names.StageOrName()), peer: cut(s.names.Peer())}, r, from)
 	}
 }
 
 // close makes an observation of the values since from.
 func (b *batch) close(p place, r *resource, from int) {
-	b.observations = append(b.observations, observation{place: p, hash: b.ids.place(p, r.hash), from: from, to: len(b.values)})
+	at := int32(len(b.observations))
+	hash := b.ids.place(&p, r.hash)
+	b.observations = append(b.observations, observation{place: p, hash: hash, from: int32(from), to: int32(len(b.values)), note: int32(len(b.notes)), next: none})
+	list := &b.shards[shardOf(hash)]
+	if list.first == none {
+		list.first = at
+	} else {
+		b.observations[list.last].next = at
+	}
+	list.last = at
 }
 
 // entry notes what is about requests. What would be derived from times that contradict each other is left out.
 func (b *batch) entry(s *sheet, v *verdict.SpanVerdict, invalid bool) {
 	if budgeted := v.HasBudget || v.Exhausted && s.requested; budgeted {
-		b.put(mRequests, text(string(v.Outcome)), 1, false)
+		b.put(mRequests, string(v.Outcome), 1, false)
 		if v.Answered && v.Late {
 			b.put(mLate, "", 1, true)
 		}
@@ -176,7 +199,7 @@ func (b *batch) entry(s *sheet, v *verdict.SpanVerdict, invalid bool) {
 // hop notes what is about hops.
 func (b *batch) hop(s *sheet) {
 	if s.decision != "" {
-		b.put(mStageDecisions, text(s.decision), 1, false)
+		b.put(mStageDecisions, s.decision, 1, false)
 		if budgetattr.Decision(s.decision) == budgetattr.DecisionReject {
 			b.put(mRefused, "", 1, true)
 		}
@@ -185,10 +208,10 @@ func (b *batch) hop(s *sheet) {
 		b.put(mRemainingAdmission, "", time.Duration(max(s.before, 0)).Seconds(), false)
 	}
 	if s.attempt > 0 {
-		b.put(mAttempts, text(s.layer), 1, false)
+		b.put(mAttempts, s.layer, 1, false)
 	}
 	if s.skipped > 0 {
-		b.put(mRetriesSkipped, text(s.reason), float64(min(s.skipped, maxCount)), false)
+		b.put(mRetriesSkipped, s.reason, float64(min(s.skipped, maxCount)), false)
 	}
 	if s.state == string(budgetattr.EffectUncertain) {
 		b.put(mEffectsUncertain, "", 1, true)
@@ -197,7 +220,7 @@ func (b *batch) hop(s *sheet) {
 
 // either notes what is about entries and hops alike.
 func (b *batch) either(s *sheet, v *verdict.SpanVerdict, invalid bool) {
-	cause := text(string(v.Cause))
+	cause := string(v.Cause)
 	if cause != "" {
 		b.put(mCancellations, cause, 1, true)
 		if s.confirmed {
@@ -205,13 +228,13 @@ func (b *batch) either(s *sheet, v *verdict.SpanVerdict, invalid bool) {
 		}
 	}
 	if v.Phase != "" {
-		b.put(mTimeouts, text(string(v.Phase)), 1, true)
+		b.put(mTimeouts, string(v.Phase), 1, true)
 	}
 	if v.HasPostCancel && !(invalid && v.PostCancelInferred) {
 		b.put(mPostCancelTime, cause, v.PostCancel.Seconds(), v.PostCancel > 0)
 	}
 	if s.cost > 0 {
-		unit, cost := text(s.unit), min(s.cost, maxCost)
+		unit, cost := s.unit, min(s.cost, maxCost)
 		b.put(mPostCancelCost, unit, cost, true)
 		switch v.Cause {
 		case budgetattr.CauseLocalDeadline, budgetattr.CauseUpstreamDeadline, budgetattr.CauseExpiry:
@@ -246,11 +269,17 @@ func times(in ptrace.Span) uint64 {
 // maxText bounds the text of a label, in bytes.
 const maxText = 128
 
-// text cuts a label.
-func text(s string) string {
+// cut cuts a label.
+func cut(s string) string {
 	if len(s) > maxText {
-		s = s[:maxText]
+		return s[:maxText]
 	}
+	return s
+}
+
+// text returns a label that can be exported.
+func text(s string) string {
+	s = cut(s)
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\uFFFD")
 	}

@@ -3,8 +3,10 @@ package deadlineconnector
 import (
 	"math"
 	"slices"
-	"strings"
+	"sync/atomic"
 	"time"
+	"unicode/utf8"
+	"unique"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
@@ -12,14 +14,39 @@ import (
 // place is what the labels of a series have in common: service and route of an entry, or service, stage and peer of a hop.
 type place struct{ service, route, stage, peer string }
 
-// group holds the series of one place.
+func (p *place) valid() bool {
+	return utf8.ValidString(p.route) && utf8.ValidString(p.stage) && utf8.ValidString(p.peer) && utf8.ValidString(p.service)
+}
+
+// clean returns the place with labels that can be exported.
+func (p *place) clean() place {
+	return place{text(p.service), text(p.route), text(p.stage), text(p.peer)}
+}
+
+// group holds the series of one place. There are as many as places, so it is small, and its points and counts hold no pointers.
 type group struct {
-	place  place
+	service, route, stage, peer unique.Handle[string]
+
 	hash   uint64
 	points []point
-	// counts are the buckets of its histograms, one after the other; wide holds what goes beyond 32 bits, by place.
+	// counts are the buckets of its histograms, one after the other, of each up to 32 bits.
 	counts []uint32
-	wide   map[int]uint64
+	// misses is from when the series of misses count that have no point because they are zero; 0 if there are none.
+	misses int64
+	rare   *rare
+}
+
+// rare is what few groups have: the bits of buckets beyond 32, by place, and examples of misses.
+type rare struct {
+	wide     map[int]uint64
+	examples []exemplar
+}
+
+func (g *group) uncommon() *rare {
+	if g.rare == nil {
+		g.rare = &rare{}
+	}
+	return g.rare
 }
 
 // point is one series. Values are since start.
@@ -31,10 +58,10 @@ type point struct {
 	// buckets is where those of a histogram begin among the counts, plus 1; 0 while all observations are in the first one.
 	buckets uint32
 	last    uint32 // when it last changed, in seconds since the table began
+	example uint32 // its place among the examples, plus 1
 	start   int64  // from when it counts, in nanoseconds since 1970
 	count   uint64
 	sum     float64
-	example *exemplar
 }
 
 type exemplar struct {
@@ -45,96 +72,110 @@ type exemplar struct {
 	fresh bool // not exported yet
 }
 
-// table is the series in memory. It is not safe for concurrent use.
+// isMiss: these have a series from the first request on, so that the rate of misses is known from the first one on.
+func isMiss(m metricID) bool { return m == mLate || m == mExhausted || m == mDegraded }
+
+const misses = 3
+
+// limit bounds how many series several tables have together.
+type limit struct {
+	max  int64
+	used atomic.Int64
+}
+
+// take takes so many series, or none if there are not so many left.
+func (l *limit) take(n int64) bool {
+	if l.used.Add(n) > l.max {
+		l.used.Add(-n)
+		return false
+	}
+	return true
+}
+
+// table is the series in memory of some of the places. It is not safe for concurrent use.
 type table struct {
-	max    int
+	limit  *limit
 	bounds *[metricCount][]float64
 	began  int64
-	groups map[uint64]*group // by the hash of the place
-	order  []*group
-	// overflow takes what no series is left for.
-	overflow group
-	labels   labels
-	texts    map[string]string
-	series   int
-	expired  int64 // since the last export
-	spilled  int64 // observations in overflow series, since the last export
+	// since is the time of the export before, from which new series count.
+	since   int64
+	groups  map[uint64]*group // by the hash of the place
+	order   []*group
+	labels  labels
+	expired int64 // since the last export
 }
 
-func newTable(max int, bounds *[metricCount][]float64, began int64) *table {
-	return &table{max: max, bounds: bounds, began: began, groups: map[uint64]*group{}, texts: map[string]string{}, labels: newLabels()}
+func newTable(l *limit, bounds *[metricCount][]float64, began int64) *table {
+	return &table{limit: l, bounds: bounds, began: began, since: began, groups: map[uint64]*group{}, labels: newLabels()}
 }
 
-// at returns the group of a place, which it keeps.
-func (t *table) at(p place, hash uint64) *group {
+// at returns the group of a place with clean labels, nil if no series are left for it.
+func (t *table) at(p *place, hash uint64) *group {
 	if g, ok := t.groups[hash]; ok {
 		return g
 	}
-	if t.series >= t.max {
-		return &t.overflow
+	if t.limit.used.Load() >= t.limit.max {
+		return nil
 	}
-	g := &group{place: place{t.keep(p.service), t.keep(p.route), t.keep(p.stage), t.keep(p.peer)}, hash: hash}
+	g := &group{service: unique.Make(p.service), route: unique.Make(p.route), stage: unique.Make(p.stage), peer: unique.Make(p.peer), hash: hash}
 	t.groups[hash] = g
 	t.order = append(t.order, g)
 	return g
 }
 
-// keep returns a text that groups share. Those that no group uses any more stay until there are as many as series.
-func (t *table) keep(s string) string {
-	if kept, ok := t.texts[s]; ok || s == "" {
-		return kept
-	}
-	if len(t.texts) >= t.max {
-		clear(t.texts)
-	}
-	s = strings.Clone(s)
-	t.texts[s] = s
-	return s
-}
-
-// point returns a series of a group, or where none is left the one that overflows, and the group that it is in. It is valid
-// until the next call.
-func (t *table) point(g *group, m metricID, label string, since int64) (*point, *group) {
+// point returns a series of a group, nil if none is left. It is valid until the next call.
+func (t *table) point(g *group, m metricID, label string) *point {
 	number := uint16(0)
-	if label != "" && g != &t.overflow {
+	if label != "" {
 		number = t.labels.number(m, label)
 	}
 	for i := range g.points {
 		if p := &g.points[i]; p.metric == m && p.label == number {
-			return p, g
+			return p
 		}
 	}
-	if g != &t.overflow {
-		if t.series >= t.max {
-			return t.point(&t.overflow, m, "", since)
-		}
-		t.series++
+	return t.newPoint(g, m, number)
+}
+
+func (t *table) newPoint(g *group, m metricID, label uint16) *point {
+	start := t.since
+	if isMiss(m) && g.misses != 0 {
+		start = g.misses
+	} else if !t.limit.take(1) {
+		return nil
 	}
 	if g.points == nil {
-		size := 2
-		if g.place.route != "" {
-			size = 6
+		size := 2 // what most hops have
+		if g.route.Value() != "" {
+			size = 4
 		}
 		g.points = make([]point, 0, size)
 	}
-	g.points = append(g.points, point{metric: m, label: number, start: since, fresh: true})
-	at := len(g.points) - 1
-	if m == mRequests {
-		// Misses have a series from the first request on, so that their rate is known from the first one on.
-		t.point(g, mLate, "", since)
-		t.point(g, mExhausted, "", since)
-		t.point(g, mDegraded, "", since)
+	g.points = append(g.points, point{metric: m, label: label, start: start, fresh: true})
+	if m == mRequests && g.misses == 0 && t.limit.take(int64(misses-g.missPoints())) {
+		g.misses = t.since
 	}
-	return &g.points[at], g
+	return &g.points[len(g.points)-1]
 }
 
-// add counts n times v at now into a series that, if it is new, counts since the last export.
-func (t *table) add(g *group, v *value, n uint64, now, since int64) *point {
-	p, g := t.point(g, v.metric, v.label, since)
-	if g == &t.overflow {
-		t.spilled++
+// missPoints counts the series of misses that are not zero.
+func (g *group) missPoints() (n int) {
+	for i := range g.points {
+		if isMiss(g.points[i].metric) {
+			n++
+		}
 	}
-	p.last, p.fresh = t.seconds(now), true
+	return n
+}
+
+// add counts n times v at now into a series that, if it is new, counts since the last export. It returns nil if no series is
+// left.
+func (t *table) add(g *group, v *value, n uint64, now uint32) *point {
+	p := t.point(g, v.metric, v.label)
+	if p == nil {
+		return nil
+	}
+	p.last, p.fresh = now, true
 	switch kinds[v.metric] {
 	case kindHistogram:
 		p.count += n
@@ -150,6 +191,17 @@ func (t *table) add(g *group, v *value, n uint64, now, since int64) *point {
 		p.count += uint64(v.amount) * n
 	}
 	return p
+}
+
+// example keeps the latest miss of a series.
+func (g *group) example(p *point, x exemplar) {
+	r := g.uncommon()
+	if p.example == 0 {
+		r.examples = append(r.examples, x)
+		p.example = uint32(len(r.examples))
+		return
+	}
+	r.examples[p.example-1] = x
 }
 
 // bucketOf returns the first bucket whose bound is not below the amount.
@@ -169,12 +221,26 @@ func bucketOf(bounds []float64, amount float64) int {
 // bucket counts in a bucket of a point whose count has n added already.
 func (t *table) bucket(g *group, p *point, bucket int, n uint64) {
 	if p.buckets == 0 {
-		at := len(g.counts)
-		g.counts = append(g.counts, make([]uint32, len(t.bounds[p.metric])+1)...)
-		p.buckets = uint32(at) + 1
-		g.count(at, p.count-n)
+		p.buckets = uint32(g.reserve(len(t.bounds[p.metric])+1)) + 1
+		g.count(int(p.buckets)-1, p.count-n)
 	}
 	g.count(int(p.buckets)-1+bucket, n)
+}
+
+// reserve appends so many counts and returns where they begin. Of an entry two histograms have buckets as a rule.
+func (g *group) reserve(n int) (at int) {
+	at = len(g.counts)
+	if at+n > cap(g.counts) {
+		size := at + n
+		if at == 0 && g.route.Value() != "" {
+			size = 2 * n
+		}
+		grown := make([]uint32, at, size)
+		copy(grown, g.counts)
+		g.counts = grown
+	}
+	g.counts = g.counts[:at+n]
+	return at
 }
 
 // count adds to a bucket.
@@ -182,10 +248,11 @@ func (g *group) count(at int, n uint64) {
 	sum := uint64(g.counts[at]) + n
 	g.counts[at] = uint32(sum)
 	if sum > math.MaxUint32 {
-		if g.wide == nil {
-			g.wide = map[int]uint64{}
+		r := g.uncommon()
+		if r.wide == nil {
+			r.wide = map[int]uint64{}
 		}
-		g.wide[at] += sum &^ math.MaxUint32
+		r.wide[at] += sum &^ math.MaxUint32
 	}
 }
 
@@ -196,7 +263,11 @@ func (t *table) bucketsOf(g *group, p *point, to []uint64) []uint64 {
 	}
 	at := int(p.buckets) - 1
 	for i := range len(t.bounds[p.metric]) + 1 {
-		to = append(to, uint64(g.counts[at+i])+g.wide[at+i])
+		n := uint64(g.counts[at+i])
+		if g.rare != nil {
+			n += g.rare.wide[at+i]
+		}
+		to = append(to, n)
 	}
 	return to
 }
@@ -208,9 +279,12 @@ func (t *table) clear(g *group, p *point) {
 		return
 	}
 	at := int(p.buckets) - 1
-	clear(g.counts[at : at+len(t.bounds[p.metric])+1])
-	for i := range len(t.bounds[p.metric]) + 1 {
-		delete(g.wide, at+i)
+	n := len(t.bounds[p.metric]) + 1
+	clear(g.counts[at : at+n])
+	if g.rare != nil {
+		for i := range n {
+			delete(g.rare.wide, at+i)
+		}
 	}
 }
 
@@ -236,34 +310,49 @@ func (t *table) expire(g *group, before int64) {
 		return p.last < limit
 	}
 	removed := 0
+	if g.misses != 0 && requests < limit {
+		removed += misses - g.missPoints()
+		g.misses = 0
+	}
+	gone := 0
 	for i := range g.points {
 		if old(&g.points[i]) {
-			removed++
+			gone++
 		}
 	}
-	if removed == 0 {
-		return
+	if gone > 0 {
+		t.drop(g, old)
 	}
-	kept := group{}
+	if removed += gone; removed > 0 {
+		t.limit.used.Add(-int64(removed))
+		t.expired += int64(removed)
+	}
+}
+
+// drop takes points out of a group, with their buckets and examples.
+func (t *table) drop(g *group, gone func(*point) bool) {
+	kept := group{route: g.route}
 	for i := range g.points {
 		p := &g.points[i]
-		if p.buckets == 0 || old(p) {
+		if gone(p) {
 			continue
 		}
-		buckets := t.bucketsOf(g, p, nil)
-		at := len(kept.counts)
-		kept.counts = append(kept.counts, make([]uint32, len(buckets))...)
-		for i, n := range buckets {
-			kept.count(at+i, n)
+		if p.buckets != 0 {
+			buckets := t.bucketsOf(g, p, nil)
+			at := kept.reserve(len(buckets))
+			for i, n := range buckets {
+				kept.count(at+i, n)
+			}
+			p.buckets = uint32(at) + 1
 		}
-		p.buckets = uint32(at) + 1
+		if p.example != 0 {
+			x := g.rare.examples[p.example-1]
+			p.example = 0
+			kept.example(p, x)
+		}
 	}
-	g.counts, g.wide = kept.counts, kept.wide
-	g.points = slices.DeleteFunc(g.points, func(p point) bool { return old(&p) })
-	if g != &t.overflow {
-		t.series -= removed
-	}
-	t.expired += int64(removed)
+	g.points = slices.DeleteFunc(g.points, func(p point) bool { return gone(&p) })
+	g.counts, g.rare = kept.counts, kept.rare
 }
 
 // remove forgets a group without series.
@@ -272,41 +361,4 @@ func (t *table) remove(i int) {
 	last := len(t.order) - 1
 	t.order[i], t.order[last] = t.order[last], nil
 	t.order = t.order[:last]
-}
-
-// labels numbers the values of enums; 0 is none.
-type labels struct {
-	numbers map[string]uint16
-	all     []string
-	// latest is what each metric asked for last.
-	latest [metricCount]struct {
-		label  string
-		number uint16
-	}
-}
-
-// maxLabels bounds the values of enums: they are few where senders keep to the names.
-const maxLabels = 10_000
-
-func newLabels() labels {
-	return labels{numbers: map[string]uint16{}, all: []string{""}}
-}
-
-func (l *labels) number(m metricID, label string) uint16 {
-	latest := &l.latest[m]
-	if latest.label == label {
-		return latest.number
-	}
-	number, ok := l.numbers[label]
-	if !ok {
-		if len(l.all) >= maxLabels && label != other {
-			return l.number(m, other)
-		}
-		label = strings.Clone(label)
-		number = uint16(len(l.all))
-		l.all = append(l.all, label)
-		l.numbers[label] = number
-	}
-	latest.label, latest.number = l.all[number], number
-	return number
 }

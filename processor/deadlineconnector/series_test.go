@@ -11,13 +11,13 @@ func TestBucketsBeyond32BitsAreExact(t *testing.T) {
 	for i := range bounds {
 		bounds[i] = []float64{0, 1, 2}
 	}
-	table := newTable(100, &bounds, 0)
-	g := table.at(place{service: "shop"}, 1)
+	table := newTable(&limit{max: 100}, &bounds, 0)
+	g := table.at(&place{service: "shop"}, 1)
 	const many = math.MaxUint32 - 1
-	table.add(g, &value{metric: mOverrun, amount: 1.5}, 7, 0, 0)
+	table.add(g, &value{metric: mOverrun, amount: 1.5}, 7, 0)
 	for range 3 {
-		table.add(g, &value{metric: mMargin, amount: 0}, many, 100e9, 0)
-		table.add(g, &value{metric: mMargin, amount: 1.5}, many, 100e9, 0)
+		table.add(g, &value{metric: mMargin, amount: 0}, many, 100)
+		table.add(g, &value{metric: mMargin, amount: 1.5}, many, 100)
 	}
 	table.expire(g, 50e9)
 	if len(g.points) != 1 || len(g.counts) != 4 {

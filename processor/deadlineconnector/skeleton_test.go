@@ -196,9 +196,7 @@ func TestHopsThatStillRunAreCountedUntilTheirSpanComes(t *testing.T) {
 	e.SetSpanID(pcommon.SpanID{8})
 	r.send(entry)
 	r.flush().want(t, gauge, 1)
-	r.mu.Lock()
 	r.forget(r.clock.now() + int64(openFor) + 1)
-	r.mu.Unlock()
 	r.flush().want(t, gauge, 0)
 }
 
