@@ -14,11 +14,11 @@ import (
 // skeleton reads what is kept of a span.
 func (b *batch) skeleton(in ptrace.Span, s *sheet, v *verdict.SpanVerdict, r *resource, key, n uint64) bone {
 	k := bone{
-		skeleton: skeleton{
-			key: key, start: s.facts.Start, end: s.facts.End, cancelAfter: none, post: none, allowed: int64(s.facts.AllowedAfterEnd()),
-			n: uint32(n), kind: uint8(s.facts.Kind),
+		caller: caller{
+			skeleton: skeleton{key: key, start: s.facts.Start, end: s.facts.End, n: uint32(n)},
+			detail:   detail{cancelAfter: none, post: none, allowed: int64(s.facts.AllowedAfterEnd())},
 		},
-		service: r.service, clock: r.clock, cause: text(string(v.Cause)), phase: text(string(v.Phase)), from: text(string(v.Source)),
+		form: form{service: r.service, clock: r.clock, cause: string(v.Cause), phase: string(v.Phase), from: string(v.Source), kind: uint8(s.facts.Kind)},
 	}
 	if !s.facts.Root {
 		k.parent = b.ids.span(in.TraceID(), in.ParentSpanID())
@@ -34,13 +34,14 @@ func (b *batch) skeleton(in ptrace.Span, s *sheet, v *verdict.SpanVerdict, r *re
 	}
 	if v.Entry {
 		k.flags |= flagEntry
-		k.where = text(s.names.Route())
+		k.where = cut(s.names.Route())
 	} else {
-		k.where, k.peer = text(s.names.StageOrName()), text(s.names.Peer())
+		k.where, k.peer = cut(s.names.StageOrName()), cut(s.names.Peer())
 	}
 	if s.detached || linksToParent(in) {
 		k.flags |= flagDetached
 	}
+	k.hash = b.ids.form(&k.form, r.hash, r.clockHash)
 	if in.Events().Len() > 0 {
 		k.opened = b.opened(in)
 	}
@@ -94,6 +95,7 @@ func parseID(s string) (id pcommon.SpanID, ok bool) {
 func (m *meter) find(b *batch, now int64) {
 	m.bones.Lock()
 	defer m.bones.Unlock()
+	b.touched = m.skeletons.touch(b.bones)
 	for i := range b.notes {
 		n, k := &b.notes[i], &b.bones[i]
 		if n.again {

@@ -51,7 +51,7 @@ type Config struct {
 type SkeletonsConfig struct {
 	// Enabled keeps the times and the evidence of calls, and of what they called, so that early orphan work is counted. true.
 	Enabled bool `mapstructure:"enabled"`
-	// MemoryMiB is the hard bound of all that is kept; the oldest make room. 32.
+	// MemoryMiB is the hard bound of all that is kept; the oldest make room. 16.
 	MemoryMiB int `mapstructure:"memory_mib"`
 }
 
@@ -71,7 +71,7 @@ func defaultConfig() *Config {
 		Buckets:          slices.Clone(defaultBuckets),
 		RatioBuckets:     slices.Clone(defaultRatioBuckets),
 		DedupSpans:       1 << 17,
-		Skeletons:        SkeletonsConfig{Enabled: true, MemoryMiB: 32},
+		Skeletons:        SkeletonsConfig{Enabled: true, MemoryMiB: 16},
 	}
 }
 

@@ -82,7 +82,7 @@ func newMeter(set connector.Settings, config *Config, next consumer.Metrics) (*m
 	}
 	m.bounds[mUsedRatio] = config.RatioBuckets
 	if config.Skeletons.Enabled {
-		m.skeletons = newSkeletons(config.Skeletons.MemoryMiB << 20)
+		m.skeletons = newSkeletons(config.Skeletons.MemoryMiB<<20, &m.ids)
 	}
 	return m, nil
 }
@@ -176,6 +176,7 @@ func (m *meter) read(in pcommon.Resource, b *batch) (r resource) {
 			}
 		}
 		r.clock = text(verdict.ClockOf(&s))
+		r.clockHash = m.ids.mix(m.ids.service(r.clock), 1, 0) // a clock named as its service must not cancel it out
 	}
 	return r
 }

@@ -39,11 +39,15 @@ func (i identifier) place(p *place, service uint64) uint64 {
 	key := service
 	for n, s := range [...]string{p.route, p.stage, p.peer} {
 		if s != "" {
-			high, low := bits.Mul64(key^maphash.String(i.seed, s), i.a+uint64(n)<<1)
-			key = high ^ low
+			key = i.mix(key, i.service(s), uint64(n)<<1)
 		}
 	}
 	return key
+}
+
+func (i identifier) mix(key, with, salt uint64) uint64 {
+	high, low := bits.Mul64(key^with, i.a+salt)
+	return high ^ low
 }
 
 func half(b []byte) uint64 {

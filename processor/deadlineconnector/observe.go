@@ -50,6 +50,7 @@ type batch struct {
 	observations []observation
 	values       []value
 	bones        []bone // one for each note, or none at all
+	touched      uint64
 	unclean      []int32
 	// shards are the lists of observations.
 	shards    [shards]struct{ first, last int32 }
@@ -85,8 +86,8 @@ func (b *batch) put(m metricID, label string, amount float64, miss bool) {
 
 // resource is what the spans of one resource have in common.
 type resource struct {
-	service, clock string
-	hash           uint64
+	service, clock  string
+	hash, clockHash uint64
 }
 
 // observe notes what one span says.

@@ -15,32 +15,36 @@ const none = -1
 
 // skeleton is what is kept of a span that is gone: enough to judge it with its caller.
 type skeleton struct {
-	key, parent        uint64 // of the span and its parent, within their trace; parent 0 is an entry of the ring that is taken out
-	start, end         int64
-	cancelAfter, post  int64 // nanoseconds, none if not recorded
-	allowed            int64
-	counted            int64 // orphan time already counted for it
-	below              int64 // orphan time already counted for spans of its service that it called
-	n                  uint32
-	service, clock     textID
-	where, peer        textID // route of an entry, or stage and peer
-	cause, phase, from textID
-	next, last         int32 // children of one parent: the next one, and in the first one the last
-	kind               uint8
-	flags              uint8
+	key, parent uint64 // of the span and its parent, within their trace; parent 0 waits for none, or no more
+	start, end  int64
+	shape       uint32
+	n           uint32
+	older       uint32 // the span before it that waits for the same parent, 0 if there is none; these two are low bits of numbers
+	detail      uint32 // its detail, 0 if it has none
 }
 
-const (
-	flagEntry uint8 = 1 << iota
-	flagDetached
-	flagPostInferred
-)
+// detail is what few skeletons have.
+type detail struct {
+	cancelAfter, post int64 // nanoseconds, none if not recorded
+	allowed           int64
+	counted           int64 // orphan time already counted for it
+	below             int64 // orphan time already counted for spans of its service that it called
+}
 
-// bone is a skeleton before its texts have numbers.
-type bone struct {
+var noDetail = detail{cancelAfter: none, post: none}
+
+// caller is a skeleton with its detail.
+type caller struct {
 	skeleton
-	service, clock, where, peer, cause, phase, from string
-	opened                                          []opened
+	detail
+}
+
+// bone is a skeleton before its shape has a number.
+type bone struct {
+	caller
+	form
+	hash   uint64 // of the form
+	opened []opened
 }
 
 // opened is a hop that ran on when the response went out.
@@ -48,9 +52,6 @@ type opened struct {
 	key         uint64
 	stage, peer string
 }
-
-// cut reports whether the span itself says that its wait ended, so that those it called may be orphans.
-func (s *skeleton) cut() bool { return s.cause != 0 || s.phase != 0 }
 
 // orphan is one piece of orphan work that was found.
 type orphan struct {
@@ -63,17 +64,24 @@ type orphan struct {
 // skeletons keeps three rings in a fixed amount of memory: calls whose wait was cut, which are few and stay long; spans whose
 // caller is not here yet; hops that were open when their response went out. Not safe for concurrent use.
 type skeletons struct {
-	texts    texts
-	callers  ring
-	byKey    index
-	waiting  ring
-	byParent index // the first of those that wait for one parent
+	ids      *identifier
+	shapes   shapes
+	callers  ring[caller]
+	byKey    lines
+	waiting  ring[skeleton]
+	byParent lines // the latest of those that wait for one parent
+	details  ring[ownedDetail]
 	open     []openHop
 	openNext int
 	openLen  int
 	byHop    index
 	evicted  int64 // since the last export
-	added    int   // since texts were numbered anew
+	added    int   // since shapes were numbered anew
+}
+
+type ownedDetail struct {
+	owner uint64 // key of the span
+	detail
 }
 
 // openHop is counted as still running until its span arrives, or too long has passed.
@@ -86,67 +94,117 @@ type openHop struct {
 // openFor is how long a hop whose span does not arrive counts as running.
 const openFor = 10 * time.Minute
 
-// ring overwrites its oldest entry.
-type ring struct {
-	entries []skeleton
-	next    int
-	size    int
+// newSkeletons takes memory for as many skeletons as fit.
+func newSkeletons(bytes int, ids *identifier) *skeletons {
+	const (
+		waiting = int(unsafe.Sizeof(skeleton{})) + lineBytes
+		calling = int(unsafe.Sizeof(caller{})) + lineBytes
+		own     = int(unsafe.Sizeof(ownedDetail{}))
+		hop     = int(unsafe.Sizeof(openHop{})) + indexBytes
+	)
+	forShapes := bytes / 8
+	n := (bytes - forShapes - 1<<10) * 16 / (16*waiting + 4*calling + 2*own + hop)
+	return &skeletons{
+		ids:     ids,
+		shapes:  newShapes(forShapes),
+		waiting: newRing[skeleton](n), byParent: newLines(n),
+		callers: newRing[caller](n/4 + 1), byKey: newLines(n/4 + 1),
+		details: newRing[ownedDetail](n/8 + 1),
+		open:    make([]openHop, n/16+1), byHop: newIndex(n/16 + 1),
+	}
 }
 
-// newSkeletons takes memory for as many skeletons as fit.
-func newSkeletons(bytes int) *skeletons {
-	const (
-		each = int(unsafe.Sizeof(skeleton{})) + indexBytes
-		hop  = int(unsafe.Sizeof(openHop{})) + indexBytes
-	)
-	forTexts := bytes / 8
-	n := (bytes - forTexts - 1<<10) * 16 / (16*each + 4*each + hop)
-	s := &skeletons{texts: newTexts(forTexts)}
-	s.waiting, s.byParent = ring{entries: make([]skeleton, n)}, newIndex(n)
-	s.callers, s.byKey = ring{entries: make([]skeleton, n/4+1)}, newIndex(n/4+1)
-	s.open, s.byHop = make([]openHop, n/16+1), newIndex(n/16+1)
-	return s
+// touch looks once where the spans of a batch will be looked up, far apart in memory, so that the waits for it overlap. What
+// it returns says nothing; it must be used, or the compiler leaves the looking out.
+func (s *skeletons) touch(bones []bone) (seen uint64) {
+	for i := range bones {
+		k := &bones[i]
+		seen |= s.byParent.home(k.key)[0] | s.byParent.home(k.parent)[0] | s.byKey.home(k.parent)[0]
+	}
+	return seen
 }
 
 // add takes a span and reports the orphan work that it reveals, its own or that of a span which waited for it.
 func (s *skeletons) add(b *bone, found func(orphan)) {
-	s.number(b)
-	own := b.skeleton
-	if own.kind == uint8(span.KindServer) && own.cause != 0 {
+	own := b.caller
+	if own.shape = s.number(b); own.shape == 0 {
+		s.evicted++
+		return
+	}
+	sh := &s.shapes.list[own.shape]
+	if sh.kind == uint8(span.KindServer) && sh.cause != 0 {
 		s.judge(nil, &own, found)
 	}
-	waits := own.parent != 0 && own.flags&flagDetached == 0 && own.kind != uint8(span.KindConsumer)
-	if at, ok := s.byKey.get(own.parent); ok && waits && own.counted == 0 {
-		s.judge(&s.callers.entries[at], &own, found)
+	waits := own.parent != 0 && sh.flags&flagDetached == 0 && sh.kind != uint8(span.KindConsumer)
+	if by := s.caller(own.parent); by != nil && waits && own.counted == 0 {
+		s.judge(by, &own, found)
 		waits = false
 	}
-	caller := &own
-	if own.cut() {
-		caller = s.push(own)
+	as := &own
+	if sh.cut() {
+		as = s.push(own)
 	}
-	s.release(caller, found)
+	s.release(as, found)
 	if waits && own.counted == 0 {
-		s.wait(own)
+		s.wait(&own)
+	}
+}
+
+// number returns the number of a span's shape, and makes room for new ones if there is none.
+func (s *skeletons) number(b *bone) uint32 {
+	// Numbering anew goes over all entries, so it is worth it only once many have been replaced.
+	if s.added++; s.shapes.full() && s.added > len(s.waiting.entries)/4 {
+		s.compact()
+		s.added = 0
+	}
+	return s.shapes.number(s.ids, b.hash, &b.form)
+}
+
+// compact forgets the shapes and texts that no entry uses any more.
+func (s *skeletons) compact() {
+	used := make([]bool, len(s.shapes.list))
+	var hops []*openHop
+	waiting, callers := s.waiting.used(), s.callers.used()
+	for i := range waiting {
+		if waiting[i].parent != 0 {
+			used[waiting[i].shape] = true
+		}
+	}
+	for i := range callers {
+		used[callers[i].shape] = true
+	}
+	for i := range s.openLen {
+		hops = append(hops, &s.open[(s.openNext+i)%len(s.open)])
+	}
+	again := s.shapes.keep(used, hops)
+	for i := range waiting {
+		waiting[i].shape = again[waiting[i].shape]
+	}
+	for i := range callers {
+		callers[i].shape = again[callers[i].shape]
 	}
 }
 
 // judge asks the one judgement about a span and its caller. Only what no clock can fake counts, and nothing twice in one
 // service: what the caller itself did for nobody includes the work it waited for.
-func (s *skeletons) judge(caller, called *skeleton, found func(orphan)) {
-	var by *span.Span
-	if caller != nil {
-		if !caller.cut() && called.cause == 0 || caller.service == called.service && caller.counted > 0 {
+func (s *skeletons) judge(by, called *caller, found func(orphan)) {
+	sh := &s.shapes.list[called.shape]
+	var calling *span.Span
+	same := false
+	if by != nil {
+		bySh := &s.shapes.list[by.shape]
+		same = bySh.service == sh.service
+		if !bySh.cut() && sh.cause == 0 || same && by.counted > 0 {
 			return
 		}
-		by = s.rebuild(caller)
+		calling = s.rebuild(by)
 	}
-	o, ok := verdict.JudgePair(by, s.rebuild(called), verdict.Options{})
+	o, ok := verdict.JudgePair(calling, s.rebuild(called), verdict.Options{})
 	if !ok || !o.Grade.Firm() {
 		return
 	}
 	amount := int64(o.Time)
-	if at, ok := s.byKey.get(called.key); ok {
-		twin := &s.callers.entries[at]
+	if twin := s.caller(called.key); twin != nil {
 		amount -= twin.below
 		twin.counted = int64(o.Time)
 	}
@@ -154,83 +212,96 @@ func (s *skeletons) judge(caller, called *skeleton, found func(orphan)) {
 	if amount <= 0 {
 		return
 	}
-	if caller != nil && caller.service == called.service {
-		caller.below += amount
+	if same {
+		by.below += amount
 	}
-	p := place{service: s.texts.of(called.service)}
-	if called.flags&flagEntry != 0 {
-		p.route = s.texts.of(called.where)
+	p := place{service: s.shapes.of(sh.service)}
+	if sh.flags&flagEntry != 0 {
+		p.route = s.shapes.of(sh.where)
 	} else {
-		p.stage, p.peer = s.texts.of(called.where), s.texts.of(called.peer)
+		p.stage, p.peer = s.shapes.of(sh.where), s.shapes.of(sh.peer)
 	}
 	found(orphan{place: p, cause: text(string(o.Cause)), time: time.Duration(amount), n: uint64(called.n)})
 }
 
-// push keeps a call whose wait was cut, and returns it in its place.
-func (s *skeletons) push(b skeleton) *skeleton {
-	r := &s.callers
-	if old := &r.entries[r.next]; r.size == len(r.entries) {
-		if at, ok := s.byKey.get(old.key); ok && int(at) == r.next {
-			s.byKey.remove(old.key)
-		}
-		s.evicted++
-	} else {
-		r.size++
+// caller returns the call of a key whose wait was cut, nil if it is not known.
+func (s *skeletons) caller(key uint64) *caller {
+	if c := s.callers.of(s.byKey.get(key)); c != nil && c.key == key {
+		return c
 	}
-	r.entries[r.next] = b
-	s.byKey.put(b.key, int32(r.next))
-	kept := &r.entries[r.next]
-	r.next = (r.next + 1) % len(r.entries)
+	return nil
+}
+
+// push keeps a call whose wait was cut, and returns it in its place.
+func (s *skeletons) push(c caller) *caller {
+	number, kept := s.callers.next()
+	if kept.shape != 0 {
+		s.evicted++
+	}
+	*kept = c
+	s.byKey.put(c.key, number)
 	return kept
 }
 
 // wait keeps a span until its caller comes.
-func (s *skeletons) wait(b skeleton) {
-	r := &s.waiting
-	at := int32(r.next)
-	if r.size == len(r.entries) {
-		if old := &r.entries[at]; old.parent != 0 {
-			s.drop(old)
-			s.evicted++
-		}
-	} else {
-		r.size++
+func (s *skeletons) wait(c *caller) {
+	number, kept := s.waiting.next()
+	if kept.parent != 0 {
+		s.evicted++
 	}
-	b.next, b.last = none, at
-	r.entries[at] = b
-	if first, ok := s.byParent.get(b.parent); ok {
-		head := &r.entries[first]
-		r.entries[head.last].next = at
-		head.last = at
-	} else {
-		s.byParent.put(b.parent, at)
+	*kept = c.skeleton
+	kept.detail = 0
+	if c.detail != noDetail {
+		at, d := s.details.next()
+		*d = ownedDetail{c.key, c.detail}
+		kept.detail = uint32(at)
 	}
-	r.next = (r.next + 1) % len(r.entries)
+	kept.older = 0
+	if before := s.byParent.put(c.parent, number); s.waiting.of(before) != nil {
+		kept.older = uint32(before)
+	}
 }
 
-// drop takes the oldest entry out, which is the first of those that wait for its parent.
-func (s *skeletons) drop(old *skeleton) {
-	if old.next == none {
-		s.byParent.remove(old.parent)
-		return
+// waitingFor returns the latest span that waits for a parent, or the one before the number, nil if there is none.
+func (s *skeletons) waitingFor(parent, number uint64) *skeleton {
+	if k := s.waiting.of(number); k != nil && k.parent == parent && parent != 0 {
+		return k
 	}
-	s.waiting.entries[old.next].last = old.last
-	s.byParent.put(old.parent, old.next)
+	return nil
+}
+
+// before returns the number of the span that waited before the one of the number.
+func (k *skeleton) before(number uint64) uint64 {
+	if k.older == 0 {
+		return 0
+	}
+	return number - uint64(uint32(number)-k.older)
 }
 
 // release judges the spans that waited for a caller, and lets them go.
-func (s *skeletons) release(caller *skeleton, found func(orphan)) {
-	at, ok := s.byParent.get(caller.key)
-	if !ok {
-		return
+func (s *skeletons) release(by *caller, found func(orphan)) {
+	number := s.byParent.get(by.key)
+	for k := s.waitingFor(by.key, number); k != nil; k = s.waitingFor(by.key, number) {
+		if child, ok := s.whole(k); ok {
+			s.judge(by, &child, found)
+		}
+		k.parent = 0
+		number = k.before(number)
 	}
-	s.byParent.remove(caller.key)
-	for at != none {
-		child := &s.waiting.entries[at]
-		s.judge(caller, child, found)
-		child.parent = 0
-		at = child.next
+}
+
+// whole returns a skeleton with its detail; not if newer ones took its place.
+func (s *skeletons) whole(k *skeleton) (c caller, ok bool) {
+	c = caller{*k, noDetail}
+	if k.detail == 0 {
+		return c, true
 	}
+	d := s.details.of(s.details.last - uint64(uint32(s.details.last)-k.detail))
+	if d == nil || d.owner != k.key {
+		return c, false
+	}
+	c.detail = d.detail
+	return c, true
 }
 
 // missing leaves out the hops whose spans came before the one that called them.
@@ -238,10 +309,10 @@ func (s *skeletons) missing(parent uint64, hops []opened) []opened {
 	if len(hops) == 0 {
 		return hops
 	}
-	at, ok := s.byParent.get(parent)
-	for ; ok && at != none; at = s.waiting.entries[at].next {
-		key := s.waiting.entries[at].key
-		hops = slices.DeleteFunc(hops, func(h opened) bool { return h.key == key })
+	number := s.byParent.get(parent)
+	for k := s.waitingFor(parent, number); k != nil; k = s.waitingFor(parent, number) {
+		hops = slices.DeleteFunc(hops, func(h opened) bool { return h.key == k.key })
+		number = k.before(number)
 	}
 	return hops
 }
@@ -249,7 +320,7 @@ func (s *skeletons) missing(parent uint64, hops []opened) []opened {
 // opens notes a hop that runs on; closes reports one whose span has come.
 func (s *skeletons) opens(h opened, service string, now int64) (place, bool) {
 	_, twice := s.byHop.get(h.key)
-	if _, ended := s.byKey.get(h.key); ended || twice {
+	if twice || s.caller(h.key) != nil {
 		return place{}, false
 	}
 	if s.openLen == len(s.open) {
@@ -258,12 +329,15 @@ func (s *skeletons) opens(h opened, service string, now int64) (place, bool) {
 	}
 	at := (s.openNext + s.openLen) % len(s.open)
 	s.openLen++
-	s.open[at] = openHop{key: h.key, at: now, service: s.texts.number(service), stage: s.texts.number(h.stage), peer: s.texts.number(h.peer)}
+	s.open[at] = openHop{key: h.key, at: now, service: s.shapes.texts.number(service), stage: s.shapes.texts.number(h.stage), peer: s.shapes.texts.number(h.peer)}
 	s.byHop.put(h.key, int32(at))
 	return place{service: service, stage: h.stage, peer: h.peer}, true
 }
 
 func (s *skeletons) closes(key uint64) (place, bool) {
+	if s.openLen == 0 {
+		return place{}, false
+	}
 	at, ok := s.byHop.get(key)
 	if !ok {
 		return place{}, false
@@ -271,7 +345,7 @@ func (s *skeletons) closes(key uint64) (place, bool) {
 	s.byHop.remove(key)
 	h := &s.open[at]
 	h.key = 0
-	p := place{service: s.texts.of(h.service), stage: s.texts.of(h.stage), peer: s.texts.of(h.peer)}
+	p := place{service: s.shapes.of(h.service), stage: s.shapes.of(h.stage), peer: s.shapes.of(h.peer)}
 	s.trim()
 	return p, true
 }
@@ -301,49 +375,38 @@ func (s *skeletons) forget(before int64, gone func(place)) {
 	}
 }
 
-// number gives the texts of a span their numbers, and makes room for new ones if there is none.
-func (s *skeletons) number(b *bone) {
-	// Numbering anew goes over all entries, so it is worth it only once many have been replaced.
-	if s.added++; s.texts.full() && s.added > len(s.waiting.entries)/4 {
-		s.compact()
-		s.added = 0
-	}
-	k := &b.skeleton
-	k.service, k.clock, k.where, k.peer = s.texts.number(b.service), s.texts.number(b.clock), s.texts.number(b.where), s.texts.number(b.peer)
-	k.cause, k.phase, k.from = s.texts.number(b.cause), s.texts.number(b.phase), s.texts.number(b.from)
-}
-
 // rebuild makes a span of a skeleton, to be judged.
-func (s *skeletons) rebuild(k *skeleton) *span.Span {
+func (s *skeletons) rebuild(k *caller) *span.Span {
+	sh := &s.shapes.list[k.shape]
 	a := span.Attributes{}
 	out := &span.Span{
-		Trace: span.TraceID{1}, ID: id(k.key), Parent: id(k.parent), Kind: span.Kind(k.kind), Start: k.start, End: k.end, Attrs: a,
-		Service: s.texts.of(k.service), Name: "span",
+		Trace: span.TraceID{1}, ID: id(k.key), Parent: id(k.parent), Kind: span.Kind(sh.kind), Start: k.start, End: k.end, Attrs: a,
+		Service: s.shapes.of(sh.service), Name: "span",
 	}
-	if clock := s.texts.of(k.clock); clock != "" {
+	if clock := s.shapes.of(sh.clock); clock != "" {
 		out.Resource = span.Attributes{"service.instance.id": clock}
 	}
 	put := func(key string, t textID) {
 		if t != 0 {
-			a[key] = s.texts.of(t)
+			a[key] = s.shapes.of(t)
 		}
 	}
-	put(budgetattr.CancelCauseKey, k.cause)
-	put(budgetattr.TimeoutPhaseKey, k.phase)
-	put(budgetattr.BudgetSourceKey, k.from)
+	put(budgetattr.CancelCauseKey, sh.cause)
+	put(budgetattr.TimeoutPhaseKey, sh.phase)
+	put(budgetattr.BudgetSourceKey, sh.from)
 	if k.cancelAfter != none {
 		a[budgetattr.CancelAfterKey] = time.Duration(k.cancelAfter).Seconds()
 	}
 	if k.post != none {
 		a[budgetattr.PostCancelTimeKey] = time.Duration(k.post).Seconds()
-		if k.flags&flagPostInferred != 0 {
+		if sh.flags&flagPostInferred != 0 {
 			a[budgetattr.InferredRuleKey] = verdict.InferredPostCancel
 		}
 	}
 	if k.allowed > 0 {
 		a[budgetattr.DrainTimeKey] = time.Duration(k.allowed).Seconds()
 	}
-	if k.flags&flagDetached != 0 {
+	if sh.flags&flagDetached != 0 {
 		a[budgetattr.DetachedIDKey] = "detached"
 	}
 	return out

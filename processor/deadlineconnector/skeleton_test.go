@@ -203,10 +203,12 @@ func TestHopsThatStillRunAreCountedUntilTheirSpanComes(t *testing.T) {
 // Whatever comes, memory stays what it was, and the newest are found.
 func TestSkeletonsStayWithinTheirMemory(t *testing.T) {
 	const bytes = 1 << 20
-	s := newSkeletons(bytes)
+	ids := newIdentifier()
+	s := newSkeletons(bytes, &ids)
 	size := func() int {
-		return (len(s.callers.entries)+len(s.waiting.entries))*int(unsafe.Sizeof(skeleton{})) + len(s.open)*int(unsafe.Sizeof(openHop{})) +
-			12*(len(s.byKey.keys)+len(s.byParent.keys)+len(s.byHop.keys)) + s.texts.max
+		return len(s.callers.entries)*int(unsafe.Sizeof(caller{})) + len(s.waiting.entries)*int(unsafe.Sizeof(skeleton{})) +
+			len(s.details.entries)*int(unsafe.Sizeof(ownedDetail{})) + len(s.open)*int(unsafe.Sizeof(openHop{})) +
+			8*lineSize*(len(s.byKey)+len(s.byParent)) + 12*len(s.byHop.keys) + s.shapes.max
 	}
 	if size() > bytes || size() < bytes*9/10 {
 		t.Fatalf("%d bytes of %d", size(), bytes)
@@ -215,24 +217,28 @@ func TestSkeletonsStayWithinTheirMemory(t *testing.T) {
 	found := 0
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range 5 * len(s.waiting.entries) {
-		b := bone{skeleton: skeleton{key: random.Uint64(), parent: random.Uint64() | 1, end: 1e9, cancelAfter: none, post: none, n: 1, kind: 2},
-			service: "bank", where: time.Duration(i).String()}
+		b := bone{caller: caller{skeleton{key: random.Uint64(), parent: random.Uint64() | 1, end: 1e9, n: 1}, noDetail},
+			form: form{kind: 2, service: "bank", where: time.Duration(i).String()}}
 		if i%3 == 0 {
 			b.parent = uint64(i/30)<<40 | 1 // many wait for one
 		}
 		if i%5 == 0 {
 			b.kind, b.cause = 3, "local_deadline"
 		}
+		if i%7 == 0 {
+			b.allowed = 1
+		}
+		b.hash = ids.form(&b.form, 0, 0)
 		s.add(&b, func(orphan) { found++ })
 	}
-	if size() != before || s.texts.left < 0 {
+	if size() != before || s.shapes.left < 0 {
 		t.Errorf("%d bytes, %d before", size(), before)
 	}
 	if s.evicted == 0 || found != 0 {
 		t.Errorf("%d evicted, %d found", s.evicted, found)
 	}
-	call := bone{skeleton: skeleton{key: 7, end: 1e9, cancelAfter: none, post: none, n: 1, kind: 3}, service: "shop", cause: "local_deadline"}
-	served := bone{skeleton: skeleton{key: 8, parent: 7, end: 3e9, cancelAfter: none, post: none, n: 1, kind: 2, flags: flagEntry}, service: "bank", where: "/charge"}
+	call := bone{caller: caller{skeleton{key: 7, end: 1e9, n: 1}, noDetail}, form: form{kind: 3, service: "shop", cause: "local_deadline"}, hash: 1}
+	served := bone{caller: caller{skeleton{key: 8, parent: 7, end: 3e9, n: 1}, noDetail}, form: form{kind: 2, flags: flagEntry, service: "bank", where: "/charge"}, hash: 2}
 	s.add(&served, func(orphan) { found++ })
 	s.add(&call, func(orphan) { found++ })
 	if found != 1 {

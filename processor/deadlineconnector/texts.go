@@ -30,9 +30,6 @@ func (t *texts) clear() {
 // other stands for every text that there is no room for.
 const other = "other"
 
-// full reports whether there is no room for the texts of one more span, however long.
-func (t *texts) full() bool { return t.left < 8*(maxText+textBytes) }
-
 // number returns the number of a text.
 func (t *texts) number(s string) textID {
 	if s == "" {
@@ -53,24 +50,3 @@ func (t *texts) number(s string) textID {
 }
 
 func (t *texts) of(id textID) string { return t.all[id] }
-
-// compact numbers the texts that are still in use anew.
-func (s *skeletons) compact() {
-	old := s.texts.all
-	s.texts.clear()
-	again := func(ids ...*textID) {
-		for _, id := range ids {
-			*id = s.texts.number(old[*id])
-		}
-	}
-	for _, r := range []*ring{&s.callers, &s.waiting} {
-		for i := range r.entries[:r.size] {
-			k := &r.entries[i]
-			again(&k.cause, &k.phase, &k.from, &k.service, &k.clock, &k.where, &k.peer)
-		}
-	}
-	for i := range s.openLen {
-		h := &s.open[(s.openNext+i)%len(s.open)]
-		again(&h.service, &h.stage, &h.peer)
-	}
-}
