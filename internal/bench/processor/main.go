@@ -24,7 +24,6 @@ import (
 	"go.opentelemetry.io/collector/processor/processortest"
 
 	"github.com/laxity-dev/laxity/processor/deadlineprocessor"
-	"github.com/laxity-dev/laxity/sdk/budgetattr"
 )
 
 func main() {
@@ -98,33 +97,6 @@ func start(ctx context.Context, f processor.Factory, config map[string]any) (pro
 	}
 	var host component.Host = componenttest.NewNopHost()
 	return p, p.Start(ctx, host)
-}
-
-// agree checks that both find the same spans late and give the same causes: a comparison of two different jobs says nothing.
-func agree(ctx context.Context, ways []*way) error {
-	var found []string
-	for _, w := range ways {
-		td := batch(0)
-		if err := w.processor.ConsumeTraces(ctx, td); err != nil {
-			return err
-		}
-		late, causes := 0, map[string]int{}
-		for _, rs := range td.ResourceSpans().All() {
-			for _, s := range rs.ScopeSpans().At(0).Spans().All() {
-				if v, ok := s.Attributes().Get(budgetattr.LateKey); ok && v.Bool() {
-					late++
-				}
-				if v, ok := s.Attributes().Get(budgetattr.CancelCauseKey); ok {
-					causes[v.Str()]++
-				}
-			}
-		}
-		found = append(found, fmt.Sprintf("%d late, causes %v", late, causes))
-	}
-	if found[0] != found[1] {
-		return fmt.Errorf("%s finds %s, %s finds %s", ways[0].name, found[0], ways[1].name, found[1])
-	}
-	return nil
 }
 
 // measure takes the time of the processor alone, batch by batch: what a collector holds at a time is little.
