@@ -1,13 +1,12 @@
 package deadlineconnector
 
 import (
-	"strings"
-
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/internal/verdict"
+	"github.com/laxity-dev/laxity/processor/pspan"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 )
 
@@ -29,7 +28,7 @@ var emptySheet = sheet{facts: verdict.NoFacts, localBeforeFirstCall: verdict.Abs
 func (s *sheet) read(in ptrace.Span) (ours bool) {
 	*s = emptySheet
 	for key, v := range in.Attributes().All() {
-		if strings.HasPrefix(key, budgetattr.Prefix) {
+		if pspan.Fact(key) {
 			ours = true
 			s.fact(key, v)
 		} else {
@@ -152,15 +151,15 @@ func (s *sheet) more(key string, v pcommon.Value) {
 // str, seconds, boolean and whole read values as span.Attributes does, quickly where they have the type they should have.
 
 func str(v pcommon.Value) string {
-	if v.Type() == pcommon.ValueTypeStr {
-		return v.Str()
+	if s := v.Str(); s != "" || v.Type() == pcommon.ValueTypeStr {
+		return s
 	}
 	return slow(v).String("")
 }
 
 func seconds(v pcommon.Value) verdict.Optional {
 	number, ok := v.Double(), true
-	if v.Type() != pcommon.ValueTypeDouble {
+	if number == 0 && v.Type() != pcommon.ValueTypeDouble {
 		number, ok = slow(v).Float("")
 	}
 	if d, fits := span.DurationOf(number); ok && fits {

@@ -1,8 +1,6 @@
 package deadlineprocessor
 
 import (
-	"strings"
-
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -10,6 +8,7 @@ import (
 	"github.com/laxity-dev/laxity/internal/hop"
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/internal/verdict"
+	"github.com/laxity-dev/laxity/processor/pspan"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 )
 
@@ -38,7 +37,7 @@ func (r *reader) look(in ptrace.Span) glance {
 	r.failed = in.Status().Code() == ptrace.StatusCodeError || in.Events().Len() > 0 && hasErrorEvent(in.Events())
 	speaks, odd, ours := r.failed, false, false
 	for name, v := range in.Attributes().All() {
-		if strings.HasPrefix(name, budgetattr.Prefix) {
+		if pspan.Fact(name) {
 			if !ours {
 				ours = true
 				r.known = nothingKnown
@@ -133,7 +132,7 @@ func (k *known) fact(key string, v pcommon.Value) bool {
 func seconds(to *verdict.Optional, v pcommon.Value, signed bool) bool {
 	d, ok := span.DurationOf(v.Double())
 	*to = verdict.Optional(d)
-	return ok && (signed || d >= 0) && v.Type() == pcommon.ValueTypeDouble
+	return ok && (signed || d >= 0) && (d != 0 || v.Type() == pcommon.ValueTypeDouble)
 }
 
 func code(to *string, v pcommon.Value) bool {
