@@ -38,20 +38,30 @@ type alertRow struct {
 	Do       string       `json:"do"`
 	Guard    string       `json:"guard"`
 	// Outside: it rests on what only Prometheus sees and is not evaluated here.
-	Outside    bool            `json:"outside"`
+	Outside bool `json:"outside"`
+	// Within is how soon somebody is told of trouble as bad as the limit, at the latest.
+	Within     float64         `json:"within_s"`
 	State      alert.Status    `json:"state"`
 	Conditions [][]condition   `json:"conditions"`
 	Instances  []alertInstance `json:"instances"`
 }
 
 type condition struct {
-	Value    slo.Measure `json:"value"`
-	Per      slo.Measure `json:"per"`
-	Over     float64     `json:"over_s"`
-	AtLeast  float64     `json:"at_least"`
-	Growth   float64     `json:"growth"`
-	Before   float64     `json:"before_s"`
-	Forecast float64     `json:"forecast_s"`
+	Value   slo.Measure `json:"value"`
+	Per     slo.Measure `json:"per"`
+	Over    float64     `json:"over_s"`
+	AtLeast float64     `json:"at_least"`
+	// Instead are the limits of routes that have their own.
+	Instead  []routeLimit `json:"instead"`
+	Growth   float64      `json:"growth"`
+	Before   float64      `json:"before_s"`
+	Forecast float64      `json:"forecast_s"`
+}
+
+type routeLimit struct {
+	Service string  `json:"service"`
+	Route   string  `json:"route"`
+	AtLeast float64 `json:"at_least"`
 }
 
 type alertInstance struct {
@@ -61,6 +71,8 @@ type alertInstance struct {
 	Value    float64      `json:"value"`
 	Summary  string       `json:"summary"`
 	Silenced bool         `json:"silenced"`
+	// Examples are the statements that people were told, worst first.
+	Examples []alert.Statement `json:"examples"`
 }
 
 // alerts answers with every alert, what it rests on and where it stands.
@@ -96,9 +108,9 @@ func (s *Server) alerts(c *gin.Context) {
 	if s.config.Watch != nil {
 		answer.Tells = s.config.Watch.Tells()
 	}
-	for _, a := range s.definitions {
+	for _, a := range s.config.Alerts {
 		row := alertRow{
-			Name: a.Name, Severity: a.Severity, SLI: a.SLI, Unit: a.Unit, Meaning: a.Meaning, Do: a.Do, Guard: a.Guard, Outside: alert.Outside(a),
+			Name: a.Name, Severity: a.Severity, SLI: a.SLI, Unit: a.Unit, Meaning: a.Meaning, Do: a.Do, Guard: a.Guard, Outside: alert.Outside(a), Within: a.Within.Seconds(),
 			State: alert.Inactive, Conditions: shapeConditions(a), Instances: []alertInstance{},
 		}
 		for _, state := range states {
@@ -111,6 +123,7 @@ func (s *Server) alerts(c *gin.Context) {
 			row.Instances = append(row.Instances, alertInstance{
 				Labels: state.Labels, State: state.Status, Since: instant(state.Since), Value: *rounded(&state.Value), Summary: state.Summary,
 				Silenced: slices.ContainsFunc(silences, func(silence alert.Silence) bool { return silence.Mutes(state.ID, s.config.Now()) }),
+				Examples: append([]alert.Statement{}, state.Statements...),
 			})
 		}
 		if only == "" || only == row.State {
@@ -135,7 +148,11 @@ func shapeConditions(a slo.Alert) [][]condition {
 	sets := make([][]condition, len(a.Any))
 	for i, set := range a.Any {
 		for _, c := range set {
-			sets[i] = append(sets[i], condition{c.Value, c.Per, c.Over.Seconds(), *rounded(&c.AtLeast), c.Growth, c.Before.Seconds(), c.Forecast.Seconds()})
+			instead := []routeLimit{}
+			for _, l := range c.Instead {
+				instead = append(instead, routeLimit{l.Service, l.Route, *rounded(&l.AtLeast)})
+			}
+			sets[i] = append(sets[i], condition{c.Value, c.Per, c.Over.Seconds(), *rounded(&c.AtLeast), instead, c.Growth, c.Before.Seconds(), c.Forecast.Seconds()})
 		}
 	}
 	return sets
@@ -163,7 +180,7 @@ func (s *Server) alertHistory(c *gin.Context) {
 // testAlert tells everybody of an alert as if it fired.
 func (s *Server) testAlert(c *gin.Context) {
 	name := c.Param("name")
-	i := slices.IndexFunc(s.definitions, func(a slo.Alert) bool { return a.Name == name })
+	i := slices.IndexFunc(s.config.Alerts, func(a slo.Alert) bool { return a.Name == name })
 	if p := readParams(c.Request.URL.RawQuery); p.problem != nil {
 		p.problem.write(c)
 		return
@@ -181,7 +198,7 @@ func (s *Server) testAlert(c *gin.Context) {
 	}
 	ctx, cancel := question(c)
 	defer cancel()
-	c.JSON(http.StatusOK, gin.H{"told": s.config.Watch.Test(ctx, s.definitions[i], s.config.Now().UTC().Truncate(time.Millisecond))})
+	c.JSON(http.StatusOK, gin.H{"told": s.config.Watch.Test(ctx, s.config.Alerts[i], s.config.Now().UTC().Truncate(time.Millisecond))})
 }
 
 type silenceRow struct {

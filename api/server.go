@@ -33,6 +33,8 @@ type Config struct {
 	Ingest *Ingest
 	// Watch, if not nil, evaluates alerts in this process and knows whom to tell of them.
 	Watch *watch.Watch
+	// Alerts are those that Watch evaluates; those of the default settings.
+	Alerts []slo.Alert
 	// Logger gets what went wrong inside; nil means the default one.
 	Logger *slog.Logger
 	// Now is the clock; nil means time.Now.
@@ -50,8 +52,6 @@ type Server struct {
 	config  Config
 	handler http.Handler
 	routes  gin.RoutesInfo
-	// definitions are the alerts that there are.
-	definitions []slo.Alert
 }
 
 // questionLimit bounds one request: asking the engine, judging and shaping together.
@@ -68,11 +68,13 @@ func New(config Config) (*Server, error) {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	definitions, err := slo.Alerts(slo.DefaultSettings())
-	if err != nil {
-		return nil, fmt.Errorf("api: %w", err)
+	if len(config.Alerts) == 0 {
+		var err error
+		if config.Alerts, err = slo.Alerts(slo.DefaultSettings()); err != nil {
+			return nil, fmt.Errorf("api: %w", err)
+		}
 	}
-	s := &Server{config: config, definitions: definitions}
+	s := &Server{config: config}
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	engine.HandleMethodNotAllowed = true

@@ -56,12 +56,16 @@ func generate() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	openSLO, err := promrule.OpenSLO(settings)
+	if err != nil {
+		return nil, err
+	}
 	files := map[string][]byte{"docs/alerts.md": runbook(alerts, slo.SLIs())}
 	for name, v := range map[string][]any{
 		"dashboards/prometheus/laxity.rules.yaml": {rules},
 		"dashboards/prometheus/prometheus.yaml":   {scraping()},
 		"dashboards/prometheus/alertmanager.yaml": {routing()},
-		"dashboards/openslo/laxity.yaml":          openSLO(slo.SLIs()),
+		"dashboards/openslo/laxity.yaml":          openSLO,
 	} {
 		if files[name], err = encode(v...); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)

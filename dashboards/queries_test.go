@@ -231,7 +231,7 @@ func (i *installation) sql(t *testing.T, statement string) string {
 	statement = regexp.MustCompile(`\$__timeFilter\((\w+)\)`).ReplaceAllString(statement, fmt.Sprintf("$1 >= toDateTime(%d) AND $1 <= toDateTime(%d)", now-3600, now+60))
 	statement = regexp.MustCompile(`\$__timeInterval\((\w+)\)`).ReplaceAllString(statement, "toStartOfInterval(toDateTime($1), INTERVAL 5 second)")
 	statement = regexp.MustCompile(`\$\{(\w+):regex\}`).ReplaceAllString(statement, ".*")
-	response, err := http.Post(i.engine+"/?database=laxity&default_format=TSV", "text/plain", strings.NewReader(statement))
+	response, err := http.Post(i.engine.said[0]+"/?database=laxity&default_format=TSV", "text/plain", strings.NewReader(statement))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,13 +12,14 @@ import (
 const preface = `<!-- Generated from internal/slo by ` + "`make generate`" + `. -->
 # Alerts
 
-The same definitions (` + "`internal/slo`" + `) make the Prometheus rules, the OpenSLO file, and what Laxity evaluates itself over ClickHouse.
+The same definitions (` + "`internal/slo`" + `) make the Prometheus rules, the OpenSLO file, and what Laxity evaluates itself over ClickHouse
+([alerts-native.md](alerts-native.md)). Objectives and limits are yours to set, for single routes too: [alerts-settings.md](alerts-settings.md).
 
 ` + "```" + `
-dashboards/prometheus/laxity.rules.yaml   rules: recorded series and alerts
+dashboards/prometheus/laxity.rules.yaml   rules with the default settings; with yours: laxity alert rules --alert-settings FILE
 dashboards/prometheus/prometheus.yaml     an example that scrapes what laxity up serves
 dashboards/prometheus/alertmanager.yaml   an example that groups by alert and service, and pages only for pages
-dashboards/openslo/laxity.yaml            the indicators as OpenSLO v1
+dashboards/openslo/laxity.yaml            the indicators as OpenSLO v1; with your objectives: laxity alert openslo --alert-settings FILE
 ` + "```" + `
 
 The rules read two jobs, ` + "`laxity-collector`" + ` (port 9464) and ` + "`laxity-worker`" + ` (port 9465). Metrics of the same names that the sdk exports
@@ -71,9 +72,16 @@ func runbook(alerts []slo.Alert, indicators []slo.SLI) []byte {
 		if a.For > 0 {
 			fmt.Fprintf(&out, "| for | %s |\n", promrule.Duration(a.For))
 		}
+		fmt.Fprintf(&out, "\n**How soon.** Trouble as bad as the limit is told within %s%s.\n", promrule.Duration(a.Within), soon[a.Name])
 		fmt.Fprintf(&out, "\n**Meaning.** %s\n\n**What to do.** %s\n\n**Against false alarms.** %s\n", a.Meaning, a.Do, a.Guard)
 	}
 	return out.Bytes()
+}
+
+// soon says what comes on top of how soon an alert speaks.
+var soon = map[string]string{
+	"OrphanWork":   ", where the connector sees it early; else a minute and a half after the traces were judged",
+	"RenewedClock": ", and a minute and a half until the traces are judged",
 }
 
 // condition says in words when it holds.

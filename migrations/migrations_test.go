@@ -119,7 +119,7 @@ func TestUpFromEveryPrefix(t *testing.T) {
 	c := database(t)
 	up(t, c)
 	whole := tables(t, c)
-	for version := uint(1); version < Latest(); version++ {
+	for _, version := range versions() {
 		to(t, c, version)
 		up(t, c)
 		if got := tables(t, c); got != whole {

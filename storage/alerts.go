@@ -126,8 +126,8 @@ func (db *DB) AlertFindings(ctx context.Context, windows []Window) (map[alert.La
 //go:embed queries/alert_examples.sql
 var alertExamplesSQL string
 
-// AlertExamples answers with the traces that show best what an alert speaks of. what is missed, degraded, cancelled, silent, orphan_work or
-// renewed.
+// AlertExamples answers with the traces that show best what an alert speaks of. what is missed, degraded, tight, cancelled, silent,
+// orphan_work or renewed.
 func (db *DB) AlertExamples(ctx context.Context, w Window, what string, l alert.Labels, limit int) ([]span.TraceID, error) {
 	var answer []span.TraceID
 	parameters := w.parameters()
@@ -154,12 +154,15 @@ func (db *DB) AlertStates(ctx context.Context) ([]alert.State, error) {
 	answer := []alert.State{}
 	err := db.ask(ctx, alertStatesSQL, func(rows driver.Rows) error {
 		var s alert.State
-		var labels string
-		if err := rows.Scan(&s.Name, &labels, (*string)(&s.Status), instant{&s.Since}, instant{&s.At}, &s.Value, &s.Summary, (*string)(&s.Told)); err != nil {
+		var labels, statements string
+		if err := rows.Scan(&s.Name, &labels, (*string)(&s.Status), instant{&s.Since}, instant{&s.At}, &s.Value, &s.Summary, &statements, (*string)(&s.Told)); err != nil {
 			return err
 		}
 		var err error
-		s.Labels, err = alert.ParseLabels(labels)
+		if s.Labels, err = alert.ParseLabels(labels); err != nil {
+			return err
+		}
+		s.Statements, err = readStatements(statements)
 		answer = append(answer, s)
 		return err
 	}, map[string]any{"limit": maxAlertRows})
@@ -179,8 +182,24 @@ func (db *DB) WriteAlertStates(ctx context.Context, states []alert.State) error 
 		{"at", "DateTime64(3, 'UTC')", each(states, func(s *alert.State) time.Time { return s.At.UTC() })},
 		{"value", "Float64", each(states, func(s *alert.State) float64 { return s.Value })},
 		{"summary", "String", each(states, func(s *alert.State) string { return s.Summary })},
+		{"statements", "String", each(states, func(s *alert.State) string { return writeStatements(s.Statements) })},
 		{"told", "String", each(states, func(s *alert.State) string { return string(s.Told) })},
 	}))
+}
+
+func readStatements(text string) (all []alert.Statement, err error) {
+	if text != "" {
+		err = json.Unmarshal([]byte(text), &all)
+	}
+	return all, err
+}
+
+func writeStatements(all []alert.Statement) string {
+	if len(all) == 0 {
+		return ""
+	}
+	text, _ := json.Marshal(all) // strings only: cannot fail
+	return string(text)
 }
 
 // AlertChange is one change of the state of an alert.
@@ -191,6 +210,8 @@ type AlertChange struct {
 	State   alert.Status `json:"state"`
 	Value   float64      `json:"value"`
 	Summary string       `json:"summary"`
+	// Statements are those of the state that fires or fired.
+	Statements []alert.Statement `json:"examples"`
 }
 
 //go:embed queries/alert_history.sql
@@ -203,12 +224,17 @@ func (db *DB) AlertHistory(ctx context.Context, w Window, name string, limit, sk
 	parameters["name"], parameters["limit"], parameters["skip"] = name, limit, skip
 	err := db.ask(ctx, alertHistorySQL, func(rows driver.Rows) error {
 		var c AlertChange
-		var labels string
-		if err := rows.Scan(instant{&c.At}, &c.Name, &labels, (*string)(&c.State), &c.Value, &c.Summary); err != nil {
+		var labels, statements string
+		if err := rows.Scan(instant{&c.At}, &c.Name, &labels, (*string)(&c.State), &c.Value, &c.Summary, &statements); err != nil {
 			return err
 		}
 		var err error
-		c.Labels, err = alert.ParseLabels(labels)
+		if c.Labels, err = alert.ParseLabels(labels); err != nil {
+			return err
+		}
+		if c.Statements, err = readStatements(statements); c.Statements == nil {
+			c.Statements = []alert.Statement{}
+		}
 		answer = append(answer, c)
 		return err
 	}, parameters)
@@ -227,6 +253,7 @@ func (db *DB) WriteAlertHistory(ctx context.Context, changes []AlertChange) erro
 		{"state", "String", each(changes, func(c *AlertChange) string { return string(c.State) })},
 		{"value", "Float64", each(changes, func(c *AlertChange) float64 { return c.Value })},
 		{"summary", "String", each(changes, func(c *AlertChange) string { return c.Summary })},
+		{"statements", "String", each(changes, func(c *AlertChange) string { return writeStatements(c.Statements) })},
 	}))
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -32,6 +33,7 @@ type apiFlags struct {
 	alerts                  bool
 	webhooks, alertmanagers []string
 	publicURL               string
+	settings                string // file of objectives and limits of alerts
 }
 
 // add adds the flags that 'up' has too, beside those of the collector.
@@ -39,6 +41,7 @@ func (f *apiFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.listen, "listen", defaultListen, "address of API and page; port 0 takes a free one")
 	flags.StringSliceVar(&f.allowHosts, "allow-host", nil, "host names under which the page may be opened without a token, beside addresses and localhost")
 	flags.BoolVar(&f.alerts, "alerts", true, "evaluate alerts; of several processes on one database one does at a time")
+	flags.StringVar(&f.settings, "alert-settings", "", "file of objectives and limits of alerts; see docs/alerts-settings.md")
 	flags.StringSliceVar(&f.webhooks, "alert-webhook", nil, "address that is told of each alert that fires or is resolved, as JSON")
 	flags.StringSliceVar(&f.alertmanagers, "alertmanager", nil, "address of an Alertmanager to tell, such as http://127.0.0.1:9093")
 	flags.StringVar(&f.publicURL, "public-url", "", "address of the page for links in notifications")
@@ -64,11 +67,11 @@ on loopback only. The API is described at /api/v1/openapi.yaml.`,
 			}
 			defer func() { _ = store.Close() }()
 			logger := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
-			alerts, err := newWatch(flags, store, logger)
+			alerts, definitions, err := newWatch(flags, store, logger)
 			if err != nil {
 				return err
 			}
-			server, err := newAPI(flags, token, store, alerts, logger)
+			server, err := newAPI(flags, token, store, alerts, definitions, logger)
 			if err != nil {
 				return err
 			}
@@ -97,16 +100,39 @@ on loopback only. The API is described at /api/v1/openapi.yaml.`,
 }
 
 // newWatch returns what evaluates alerts and tells people.
-func newWatch(flags apiFlags, store *storage.DB, logger *slog.Logger) (*watch.Watch, error) {
-	definitions, err := slo.Alerts(slo.DefaultSettings())
+func newWatch(flags apiFlags, store *storage.DB, logger *slog.Logger) (*watch.Watch, []slo.Alert, error) {
+	settings, err := readAlertSettings(flags.settings)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	definitions, err := slo.Alerts(settings)
+	if err != nil {
+		return nil, nil, err
 	}
 	notifiers, err := flags.notifiers()
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, nil, &usageError{err}
 	}
-	return watch.New(watch.Config{Store: store, Alerts: definitions, Notifiers: notifiers, PublicURL: flags.publicURL, Logger: logger})
+	watching, err := watch.New(watch.Config{
+		Store: store, Alerts: definitions, MinAnswers: settings.MinAnswers, Notifiers: notifiers, PublicURL: flags.publicURL, Logger: logger,
+	})
+	return watching, definitions, err
+}
+
+// readAlertSettings reads a file of objectives and limits; no file means the defaults.
+func readAlertSettings(path string) (slo.Settings, error) {
+	if path == "" {
+		return slo.DefaultSettings(), nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return slo.Settings{}, &usageError{fmt.Errorf("settings of alerts: %w", err)}
+	}
+	settings, err := slo.ParseSettings(path, data)
+	if err != nil {
+		return settings, &usageError{err}
+	}
+	return settings, nil
 }
 
 // notifiers returns whom to tell.
@@ -125,7 +151,7 @@ func (f *apiFlags) notifiers() ([]watch.Notifier, error) {
 }
 
 // newAPI returns the server; alerts may be nil.
-func newAPI(flags apiFlags, token string, store *storage.DB, alerts *watch.Watch, logger *slog.Logger) (*api.Server, error) {
+func newAPI(flags apiFlags, token string, store *storage.DB, alerts *watch.Watch, definitions []slo.Alert, logger *slog.Logger) (*api.Server, error) {
 	var ingest *api.Ingest
 	if flags.otlpGRPC != "" && flags.otlpHTTP != "" {
 		ingest = &api.Ingest{OTLPGRPC: flags.otlpGRPC, OTLPHTTP: flags.otlpHTTP}
@@ -133,6 +159,6 @@ func newAPI(flags apiFlags, token string, store *storage.DB, alerts *watch.Watch
 	page, _ := web.Files() // a binary without the page has one that says so
 	return api.New(api.Config{
 		Store: store, Web: page, Token: token, AllowedHosts: flags.allowHosts, SchemaVersion: uint32(migrations.Latest()),
-		Version: version(), Ingest: ingest, Watch: alerts, Logger: logger,
+		Version: version(), Ingest: ingest, Watch: alerts, Alerts: definitions, Logger: logger,
 	})
 }

@@ -55,7 +55,7 @@ func TestClientCommands(t *testing.T) {
 	store := storagetest.Open(t)
 	late := lateSpan(t)
 	store.Insert(t, late)
-	handler, err := newAPI(apiFlags{}, "", store.DB, nil, slog.New(slog.DiscardHandler))
+	handler, err := newAPI(apiFlags{}, "", store.DB, nil, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,6 +74,7 @@ func collectorFlags(f *pflag.FlagSet, config *collector.Config) {
 	f.StringVar(&config.TokenFile, "token-file", "", "file with the bearer token that senders must present")
 	f.BoolVar(&config.Insecure, "insecure", false, "serve other machines without a token")
 	f.BoolVar(&config.Fsync, "fsync", false, "acknowledge only what survives a loss of power")
+	f.IntVar(&config.QueueSpans, "queue-spans", collector.DefaultQueueSpans, "spans that may wait on disk for storage; what comes on top is refused, to be sent again")
 	f.IntVar(&config.MemoryMiB, "memory-limit", 1024, "MiB above which the collector refuses requests")
 	f.Var((*budgetFrom)(&config.BudgetFrom), "budget-from", "foreign attribute that carries a budget, as NAME=UNIT with s, ms, us or ns; may be repeated")
 	f.StringVar(&config.ClassifyRules, "classify-rules", "", "file of rows that tell causes and phases, before the built-in ones; see docs/classification.md")

@@ -47,7 +47,7 @@ func TestContract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler, err := newAPI(apiFlags{}, "", store.DB, nil, slog.New(slog.DiscardHandler))
+	handler, err := newAPI(apiFlags{}, "", store.DB, nil, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

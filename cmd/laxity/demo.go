@@ -54,6 +54,8 @@ rate, in every request. The faults:
 	f.DurationVar(&s.Load.Duration, "duration", 0, "stop after this time (default: at Ctrl-C)")
 	f.IntVar(&s.Load.Requests, "requests", 0, "stop after this many requests (default: at Ctrl-C)")
 	f.IntVar(&s.Load.Concurrency, "concurrency", 64, "requests under way at once, at most")
+	f.StringVar(&s.Load.Route, "route", "", "ask only this route of the edge, such as /v1/report (default a mix)")
+	f.DurationVar(&s.ReportGrows, "report-grows", 0, "let a report take so much longer with each minute, so that its margin erodes")
 	f.Uint64Var(&s.Load.Seed, "seed", 1, "the same seed draws the same requests, faults, latencies and history")
 	f.StringArrayVar(&faults, "fault", nil, "play NAME or NAME=RATE instead of the mix; repeatable")
 	f.BoolVar(&none, "no-faults", false, "play no faults")

@@ -78,6 +78,7 @@ func newRootCommand() *cobra.Command {
 	root.AddCommand(
 		newCollectorCommand(),
 		newAPICommand(),
+		newAlertCommand(),
 		newContractCommand(),
 		newBenchCommand(),
 		newDemoCommand(),

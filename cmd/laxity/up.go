@@ -91,6 +91,9 @@ func (c *upConfig) resolve(ctx context.Context) error {
 	if _, wrong := c.api.notifiers(); wrong != nil {
 		err = errors.Join(err, wrong)
 	}
+	if _, wrong := readAlertSettings(c.api.settings); wrong != nil {
+		err = errors.Join(err, wrong)
+	}
 	if embedded {
 		err = errors.Join(err, collector.CheckListen("engine-listen", c.engine, c.password != ""))
 		if (c.user == "") != (c.password == "") {
@@ -252,7 +255,7 @@ func (c *upConfig) collectorPart() *part {
 		"collector", "--data", c.data, "--raw-spans=" + strconv.FormatBool(c.raw),
 		"--otlp-grpc", k.GRPC, "--otlp-http", k.HTTP, "--metrics-listen", k.Metrics, "--token-file", k.TokenFile,
 		"--insecure=" + strconv.FormatBool(k.Insecure), "--fsync=" + strconv.FormatBool(k.Fsync),
-		"--memory-limit", strconv.Itoa(k.MemoryMiB), "--metrics-every", k.MetricsEvery.String(), "--log-level", k.LogLevel,
+		"--memory-limit", strconv.Itoa(k.MemoryMiB), "--queue-spans", strconv.Itoa(k.QueueSpans), "--metrics-every", k.MetricsEvery.String(), "--log-level", k.LogLevel,
 	}
 	for _, b := range k.BudgetFrom {
 		args = append(args, "--budget-from", b.Attribute+"="+b.Unit)
@@ -287,7 +290,7 @@ func (c *upConfig) apiPart() *part {
 	k := c.collector
 	args := []string{
 		"api", "--listen", c.api.listen, "--token-file", k.TokenFile, "--insecure=" + strconv.FormatBool(k.Insecure),
-		"--otlp-grpc", k.GRPC, "--otlp-http", k.HTTP, "--alerts=" + strconv.FormatBool(c.api.alerts), "--public-url", c.api.publicURL,
+		"--otlp-grpc", k.GRPC, "--otlp-http", k.HTTP, "--alerts=" + strconv.FormatBool(c.api.alerts), "--public-url", c.api.publicURL, "--alert-settings", c.api.settings,
 	}
 	for _, host := range c.api.allowHosts {
 		args = append(args, "--allow-host", host)

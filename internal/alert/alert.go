@@ -166,7 +166,7 @@ func (v Values) reach(c slo.Condition, at time.Time) map[Labels]float64 {
 				}
 				value /= per[labels]
 			}
-			if value >= c.AtLeast {
+			if value >= c.Limit(labels.Service, labels.Route) {
 				found[labels] = value
 			}
 		}
@@ -217,7 +217,15 @@ type State struct {
 	Value  float64
 	// Summary is the line for people at the last evaluation in which the condition held.
 	Summary string
-	Told    Status // what the webhooks were told last
+	// Statements are of traces that showed it best when it began to fire, worst first.
+	Statements []Statement
+	Told       Status // what the webhooks were told last
+}
+
+// Statement is the account of one trace, as text for people.
+type Statement struct {
+	TraceID string `json:"trace_id"`
+	Text    string `json:"text"`
 }
 
 // Active reports whether the condition held at the last evaluation.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/laxity-dev/laxity/internal/span"
+	"github.com/laxity-dev/laxity/internal/yamlfile"
 )
 
 const shop = `version: 1
@@ -179,7 +180,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 	// Everything wrong is told at once.
 	_, err := Parse("bad.yaml", []byte(begin+"budget: x\nmissed_ratio: y\n"))
-	var problem *Problem
+	var problem *yamlfile.Problem
 	if err == nil || strings.Count(err.Error(), "\n") != 1 || !errors.As(err, &problem) || problem.Line != 4 {
 		t.Errorf("%v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 )
@@ -21,6 +22,8 @@ type Config struct {
 	Faults *Injector
 	// Listen is the address of the edge and of the control endpoint; the other services take free ports on loopback.
 	Listen string
+	// ReportGrows, unless 0, is how much longer collecting a report takes with each minute from the start on.
+	ReportGrows time.Duration
 	// Timing compresses time; the zero value is real time.
 	Timing Timing
 }
@@ -55,14 +58,14 @@ func Start(ctx context.Context, cfg Config) (*Demo, error) {
 	d := &Demo{timing: cfg.Timing, faults: cfg.Faults, spans: &sink{client: cfg.Spans}}
 	d.idle = &http.Transport{MaxIdleConnsPerHost: 256}
 	d.client = &http.Client{Transport: d.idle}
-	if err := d.start(ctx, cfg.Listen); err != nil {
+	if err := d.start(ctx, cfg); err != nil {
 		_, closing := d.Close(ctx)
 		return nil, errors.Join(err, closing)
 	}
 	return d, nil
 }
 
-func (d *Demo) start(ctx context.Context, listen string) error {
+func (d *Demo) start(ctx context.Context, cfg Config) error {
 	var err error
 	if d.accounts, err = openAccounts(ctx); err != nil {
 		return err
@@ -83,13 +86,13 @@ func (d *Demo) start(ctx context.Context, listen string) error {
 	newRerank(rerank)
 	newValidator(validator, account)
 	newIndex(index)
-	newRetrieval(retrieval, index, rerank)
+	newRetrieval(retrieval, index, rerank, cfg.ReportGrows)
 	d.edge = newEdge(front, account, retrieval, model, validator, notes, d.hangUp)
 	d.control(front.mux)
 	for n, s := range slices.Backward(d.services) { // nobody is called before they listen
 		address := "127.0.0.1:0"
 		if n == 0 {
-			address = listen
+			address = cfg.Listen
 		}
 		if err := s.listen(address); err != nil {
 			return err

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +26,7 @@ type Load struct {
 	Duration    time.Duration
 	Concurrency int // requests under way at once; what comes on top waits
 	Seed        uint64
+	Route       string // the one route of the edge to ask, such as /v1/report; "" for a mix
 }
 
 // Validate reports the first setting that makes no sense.
@@ -35,6 +38,8 @@ func (l Load) Validate() error {
 		return errors.New("requests and duration must not be negative")
 	case l.Concurrency < 1 || l.Concurrency > 10_000:
 		return fmt.Errorf("concurrency %d is not between 1 and 10000", l.Concurrency)
+	case l.Route != "" && budgets[l.Route] == 0:
+		return fmt.Errorf("the edge has no route %s; its routes are %s", l.Route, strings.Join(slices.Sorted(maps.Keys(budgets)), ", "))
 	}
 	return nil
 }
@@ -71,7 +76,7 @@ func (d *Demo) Load(ctx context.Context, l Load) (Answers, error) {
 		if ctx.Err() != nil {
 			break
 		}
-		client := d.nextClient(rng)
+		client := d.nextClient(rng, l.Route)
 		running.Go(func() {
 			defer func() { <-slots }()
 			// Requests under way are finished when the load ends, so that no client seems to leave.
@@ -100,34 +105,38 @@ type client struct {
 // Send sends one request to the edge that asks for these faults, and returns the status of the answer, 0 if there was none. The
 // same seed draws the same latencies and asks for the same budget.
 func (d *Demo) Send(ctx context.Context, seed uint64, faults ...Fault) int {
-	return d.clientOf(rand.New(rand.NewPCG(seed, 0)), faults).send(ctx)
+	return d.clientOf(rand.New(rand.NewPCG(seed, 0)), faults, "").send(ctx)
 }
 
 // nextClient draws the faults of the next request and all else.
-func (d *Demo) nextClient(rng *rand.Rand) client { return d.clientOf(rng, d.faults.plan(rng)) }
+func (d *Demo) nextClient(rng *rand.Rand, only string) client {
+	return d.clientOf(rng, d.faults.plan(rng), only)
+}
 
-// clientOf draws route and budget. A request with a fault goes down the whole chain.
-func (d *Demo) clientOf(rng *rand.Rand, faults []Fault) client {
+// clientOf draws route, unless only one is wanted, and budget. A request with a fault goes down the whole chain.
+func (d *Demo) clientOf(rng *rand.Rand, faults []Fault, only string) client {
 	c := client{
 		http: d.client, calls: &d.clients, patient: d.timing.limit(budgetAnswer) + 10*time.Second,
 		body:    question{Account: rng.IntN(accountCount), Text: "what changed in the last release?"},
 		request: request{number: rng.Uint64(), faults: faults},
 	}
-	route, budget := routeAnswer, budgetAnswer
+	route := routeAnswer
 	dice, asks := rng.Float64(), rng.Float64() < 0.5
 	if len(c.request.faults) == 0 {
 		switch {
+		case only != "":
+			route = only
 		case dice < 0.15:
-			route, budget = routeAccount, budgetAccount
+			route = routeAccount
 		case dice < 0.35:
-			route, budget = routeSearch, budgetSearch
+			route = routeSearch
 		case dice < 0.45:
-			route, budget = routeReport, budgetReport
+			route = routeReport
 		}
 	}
 	c.url = d.edge.url + route
 	if asks {
-		c.ask = d.timing.limit(budget)
+		c.ask = d.timing.limit(budgets[route])
 	}
 	if slices.Contains(c.request.faults, TightBudget) {
 		c.ask = d.timing.work(typicalWork * 4 / 10)

@@ -24,10 +24,15 @@ type retrieval struct {
 	*service
 	index, rerank *service
 	order         *step.Step[documents, documents]
+	// grown is what collecting a report takes on top of its usual work.
+	grown func(number uint64) time.Duration
 }
 
-func newRetrieval(s, index, rerank *service) {
-	r := &retrieval{service: s, index: index, rerank: rerank}
+func newRetrieval(s, index, rerank *service, grows time.Duration) {
+	r := &retrieval{service: s, index: index, rerank: rerank, grown: collectGrowth}
+	if began := time.Now(); grows > 0 {
+		r.grown = func(uint64) time.Duration { return time.Duration(time.Since(began).Minutes() * float64(grows)) }
+	}
 	r.order = step.Optional("order", r.ordered, func(raw documents) documents { return raw }, step.Terms{
 		Expected: s.timing.work(orderTakes), Variability: s.timing.limit(orderVaries),
 	})
@@ -109,7 +114,7 @@ func (s *retrieval) collect(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx := r.Context()
 	number := requestFrom(ctx).number
-	took := latency(number, stageCollect.name, stageCollect.median) + collectGrowth(number)
+	took := latency(number, stageCollect.name, stageCollect.median) + s.grown(number)
 	if err := work(ctx, s.timing.work(took)); err != nil {
 		fail(w, err)
 		return

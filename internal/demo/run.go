@@ -32,7 +32,9 @@ type Settings struct {
 	Load     Load
 	Backfill int  // days of sample history to send first
 	NoLoad   bool // only the history
-	Quiet    bool // print no line for each fault
+	// ReportGrows is Config.ReportGrows.
+	ReportGrows time.Duration
+	Quiet       bool // print no line for each fault
 }
 
 // Run sends the sample history, plays the services until the load ends or the context does, and says what was sent. It
@@ -59,7 +61,7 @@ func Run(ctx context.Context, s Settings, out io.Writer) (err error) {
 	}
 	faults := NewInjector(s.Rates, log, p.effect)
 	defer func() { err = errors.Join(err, faults.Err(), log.Close()) }()
-	d, err := Start(ctx, Config{Spans: newClient(s.OTLP), Faults: faults, Listen: s.Listen})
+	d, err := Start(ctx, Config{Spans: newClient(s.OTLP), Faults: faults, Listen: s.Listen, ReportGrows: s.ReportGrows})
 	if err != nil {
 		return err
 	}

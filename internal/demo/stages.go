@@ -24,6 +24,8 @@ const (
 	budgetReport  = time.Second
 )
 
+var budgets = map[string]time.Duration{routeAnswer: budgetAnswer, routeSearch: budgetSearch, routeAccount: budgetAccount, routeReport: budgetReport}
+
 // The stages of the chain.
 var (
 	stageAccount   = stage{name: "account", peer: "account", median: 4 * time.Millisecond, cap: 400 * time.Millisecond}

@@ -211,7 +211,7 @@ func TestStatementNamesEachFaultAlone(t *testing.T) {
 	var sending sync.WaitGroup
 	slots := make(chan struct{}, 20) // all at once would be a fault of their own
 	for n, fault := range slices.Repeat(Faults(), each) {
-		c := d.clientOf(rand.New(rand.NewPCG(uint64(n), 0)), []Fault{fault})
+		c := d.clientOf(rand.New(rand.NewPCG(uint64(n), 0)), []Fault{fault}, "")
 		slots <- struct{}{}
 		sending.Go(func() {
 			defer func() { <-slots }()

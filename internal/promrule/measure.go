@@ -46,12 +46,14 @@ func sum(by []string, vector string) string {
 	return "sum by (" + strings.Join(by, ", ") + ") (" + vector + ")"
 }
 
-// Events returns PromQL that counts a measure over a window.
-func Events(m slo.Measure, by []string, over time.Duration) string {
-	collector := func(metric string, more ...string) string { return series(JobCollector, metric, "", more...) }
+// Events returns PromQL that counts a measure over a window, of the series that only matches.
+func Events(m slo.Measure, by []string, over time.Duration, only ...string) string {
+	collector := func(metric string, more ...string) string {
+		return series(JobCollector, metric, "", append(more, only...)...)
+	}
 	stopped := func(within time.Duration) string {
-		all := series(JobCollector, budgetattr.MetricPostCancelTime, "_count")
-		soon := series(JobCollector, budgetattr.MetricPostCancelTime, "_bucket", `le="`+strconv.FormatFloat(within.Seconds(), 'g', -1, 64)+`"`)
+		all := series(JobCollector, budgetattr.MetricPostCancelTime, "_count", only...)
+		soon := series(JobCollector, budgetattr.MetricPostCancelTime, "_bucket", append(only, `le="`+strconv.FormatFloat(within.Seconds(), 'g', -1, 64)+`"`)...)
 		return sum(by, rare(all, over)) + " - " + sum(by, rare(soon, over))
 	}
 	switch m {
@@ -61,10 +63,10 @@ func Events(m slo.Measure, by []string, over time.Duration) string {
 		return sum(by, plain(collector(budgetattr.MetricLate), over)) + " + " + sum(by, plain(collector(budgetattr.MetricExhausted), over))
 	case slo.MissedOrDegraded:
 		degraded := sum(by, rare(collector(budgetattr.MetricDegraded), over))
-		missed := Events(slo.Missed, by, over)
+		missed := Events(slo.Missed, by, over, only...)
 		return "(" + missed + " + " + degraded + ") or (" + missed + ")"
 	case slo.Cancelled:
-		return sum(by, rare(series(JobCollector, budgetattr.MetricPostCancelTime, "_count"), over))
+		return sum(by, rare(series(JobCollector, budgetattr.MetricPostCancelTime, "_count", only...), over))
 	case slo.StoppedLate:
 		return stopped(slo.StopWithin)
 	case slo.WorkedOn:
@@ -93,28 +95,31 @@ func orphans(judged, early string) string {
 		judged, early)
 }
 
-// lost counts spans that did not reach storage, by reason.
+// lost counts spans that did not reach storage, by reason. Who sends gets an error and may send them again: then they count again. A full
+// queue of one exporter makes the receiver refuse what the others take, so of the exporters the worst counts, and the receiver's own
+// count of what was refused not at all.
 func lost(over time.Duration) string {
 	var parts []string
-	for _, p := range []struct{ metric, reason string }{
-		{"otelcol_receiver_refused_spans_total", "refused"},
-		{"otelcol_exporter_enqueue_failed_spans_total", "queue_full"},
-		{"otelcol_exporter_send_failed_spans_total", "not_delivered"},
+	for _, p := range []struct{ expr, metric, reason string }{
+		{"sum(%s)", "otelcol_processor_memory_limiter_refused_spans_total", "memory_limit"},
+		{"max(sum by (exporter) (%s))", "otelcol_exporter_enqueue_failed_spans_total", "queue_full"},
+		{"max(sum by (exporter) (%s))", "otelcol_exporter_send_failed_spans_total", "not_delivered"},
+		{"sum(%s)", "otelcol_receiver_failed_spans_total", "failed"},
 	} {
-		selector := p.metric + `{job="` + JobCollector + `"}`
-		parts = append(parts, fmt.Sprintf(`label_replace(sum(%s), "reason", "%s", "", "")`, rare(selector, over), p.reason))
+		counted := fmt.Sprintf(p.expr, rare(p.metric+`{job="`+JobCollector+`"}`, over))
+		parts = append(parts, fmt.Sprintf(`label_replace(%s, "reason", "%s", "", "")`, counted, p.reason))
 	}
 	return strings.Join(parts, " or ")
 }
 
-// Level returns PromQL of the present value of a level.
-func Level(m slo.Measure, by []string, hour time.Duration) string {
+// Level returns PromQL of the present value of a level. A margin takes least answers in an hour.
+func Level(m slo.Measure, by []string, hour time.Duration, least float64) string {
 	switch m {
 	case slo.Margin:
 		le := append(append([]string{}, by...), "le")
 		buckets := sum(le, plain(series(JobCollector, budgetattr.MetricMargin, "_bucket"), hour))
 		enough := sum(by, plain(series(JobCollector, budgetattr.MetricMargin, "_count"), hour))
-		return fmt.Sprintf("histogram_quantile(%g, %s) and (%s >= %d)", slo.MarginQuantile, buckets, enough, minAnswers)
+		return fmt.Sprintf("histogram_quantile(%g, %s) and (%s >= %g)", slo.MarginQuantile, buckets, enough, least)
 	case slo.WorkerLag:
 		return fmt.Sprintf("max(laxity_worker_lag_seconds{job=%q})", JobWorker)
 	case slo.Down:
@@ -122,9 +127,6 @@ func Level(m slo.Measure, by []string, hour time.Duration) string {
 	}
 	panic("promrule: " + string(m) + " is no level")
 }
-
-// minAnswers is how many answers an hour must hold before its 5th percentile is one.
-const minAnswers = 40
 
 var causes = []budgetattr.Cause{
 	budgetattr.CauseClientDisconnect, budgetattr.CauseLocalDeadline, budgetattr.CauseUpstreamDeadline, budgetattr.CauseUpstreamCancel,

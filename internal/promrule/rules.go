@@ -4,7 +4,6 @@ package promrule
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,12 +47,17 @@ func Rules(settings slo.Settings, scale float64) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
-	w := writer{scale: scale, recorded: map[string]bool{}}
+	return Of(alerts, settings, scale), nil
+}
+
+// Of returns the rules of some of the alerts for the settings.
+func Of(alerts []slo.Alert, settings slo.Settings, scale float64) File {
+	w := writer{settings: settings, scale: scale, recorded: map[string]bool{}}
 	w.every = max(slo.Shorter(interval, scale), time.Second)
 	for _, a := range slo.Scaled(alerts, scale) {
 		w.alert(a)
 	}
-	return w.file(), nil
+	return w.file()
 }
 
 func (w *writer) file() File {
@@ -66,6 +70,7 @@ func (w *writer) file() File {
 }
 
 type writer struct {
+	settings        slo.Settings
 	scale           float64
 	every           time.Duration
 	recorded        map[string]bool
@@ -152,16 +157,32 @@ func (w *writer) condition(c slo.Condition, by []string) string {
 		return fmt.Sprintf("((%s / %s) / (%s offset %s / %s) >= %s and %s offset %s)", now, number(c.Over.Seconds()),
 			before, Duration(c.Over), number(c.Before.Seconds()), number(c.Growth), now, Duration(c.Over+c.Before))
 	case c.Over == 0:
-		return fmt.Sprintf("%s >= %s", w.record(Recorded(c.Value, by, 0), Level(c.Value, by, slo.Shorter(time.Hour, w.scale)), 0), number(c.AtLeast))
-	case c.Per != "":
-		return fmt.Sprintf("(%s / %s >= %s)", w.events(c.Value, by, c.Over), w.events(c.Per, by, c.Over), number(c.AtLeast))
+		return fmt.Sprintf("%s >= %s", w.record(Recorded(c.Value, by, 0), w.level(c.Value, by), 0), number(c.AtLeast))
 	}
-	return fmt.Sprintf("(%s >= %s)", w.events(c.Value, by, c.Over), number(c.AtLeast))
+	value, per := w.events(c.Value, by, c.Over), ""
+	if c.Per != "" {
+		per = " / " + w.events(c.Per, by, c.Over)
+	}
+	general := fmt.Sprintf("%s%s >= %s", value, per, number(c.AtLeast))
+	if len(c.Instead) == 0 {
+		return "(" + general + ")"
+	}
+	// Routes with a limit of their own are taken out, and held against that.
+	var own, held []string
+	for _, l := range c.Instead {
+		one := value + fmt.Sprintf("{service=%s,route=%s}", strconv.Quote(l.Service), strconv.Quote(l.Route))
+		own, held = append(own, one), append(held, fmt.Sprintf("%s%s >= %s", one, per, number(l.AtLeast)))
+	}
+	return fmt.Sprintf("((%s unless (%s)) or %s)", general, strings.Join(own, " or "), strings.Join(held, " or "))
+}
+
+func (w *writer) level(m slo.Measure, by []string) string {
+	return Level(m, by, slo.Shorter(time.Hour, w.scale), w.settings.MinAnswers)
 }
 
 // forecast compares a straight line through the worst values of a day.
 func (w *writer) forecast(c slo.Condition, by []string) string {
-	now := w.record(Recorded(c.Value, by, 0), Level(c.Value, by, slo.Shorter(time.Hour, w.scale)), 0)
+	now := w.record(Recorded(c.Value, by, 0), w.level(c.Value, by), 0)
 	day := slo.Shorter(24*time.Hour, w.scale)
 	worst := w.record(now+":min"+Duration(day), fmt.Sprintf("min_over_time(%s[%s])", now, Duration(day)), 0)
 	half := c.Over.Seconds() / w.every.Seconds() / 2
@@ -171,20 +192,25 @@ func (w *writer) forecast(c slo.Condition, by []string) string {
 
 // summary writes the summary as a template of Prometheus.
 func summary(a slo.Alert) string {
-	value := `{{ printf "%.0f" $value }}`
-	switch a.Unit {
-	case "ratio":
-		value = "{{ $value | humanizePercentage }}"
-	case "s":
-		value = "{{ $value | humanizeDuration }}"
-	}
-	text := strings.ReplaceAll(a.Summary, "{value}", value)
-	labels := slices.Clone(a.By)
-	if a.Blame {
-		labels = append(labels, "stage", "peer", "cause")
-	}
-	for _, l := range labels {
-		text = strings.ReplaceAll(text, "{"+l+"}", "{{ $labels."+l+" }}")
-	}
-	return text
+	return slo.Fill(a.Summary, func(name string, spaced bool) string {
+		text := "{{ $labels." + name + " }}"
+		switch {
+		case name == "value" && a.Unit == "ratio":
+			text = "{{ $value | humanizePercentage }}"
+		case name == "value" && a.Unit == "s":
+			text = "{{ $value | humanizeDuration }}"
+		case name == "value":
+			text = `{{ printf "%.0f" $value }}`
+		case name == "peer" && spaced: // a stage that is called as its peer is said once
+			return "{{ with $labels.peer }}{{ if ne . $labels.stage }} {{ . }}{{ end }}{{ end }}"
+		case spaced:
+			return "{{ with $labels." + name + " }} {{ . }}{{ end }}"
+		}
+		if spaced {
+			return " " + text
+		}
+		return text
+	}, func(filled string, labels []string) string {
+		return "{{ if or $labels." + strings.Join(labels, " $labels.") + " }}" + filled + "{{ end }}"
+	})
 }

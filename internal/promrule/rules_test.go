@@ -1,6 +1,7 @@
 package promrule
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -10,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -115,7 +115,7 @@ const (
 	renewed  = `deadline_findings_total{` + worker + `,service="rerank",stage="order",rule="renewed_clock"}`
 	silent   = `deadline_timeouts_total{` + hop + `,phase="first_token"}`
 	other    = `deadline_timeouts_total{` + hop + `,phase="connect"}`
-	refused  = `otelcol_receiver_refused_spans_total{` + jobs + `}`
+	refused  = `otelcol_processor_memory_limiter_refused_spans_total{` + jobs + `,processor="memory_limiter"}`
 	accepted = `otelcol_receiver_accepted_spans_total{` + jobs + `}`
 	behind   = `laxity_worker_lag_seconds{` + worker + `,step="verdicts"}`
 )
@@ -175,7 +175,7 @@ var subjects = []subject{
 		slow: 0.3, sparse: 0.2, within: 5,
 	},
 	{
-		alert: "IngestionLoss", labels: `reason="refused"`,
+		alert: "IngestionLoss", labels: `reason="memory_limit"`,
 		good: map[string]float64{accepted: 100, refused: 0}, bad: map[string]float64{refused: 1},
 		slow: 0.5, slowFires: true, sparse: 0.0, within: 5,
 	},
@@ -271,9 +271,7 @@ func only(t *testing.T, name string, scale float64) File {
 		t.Fatal(err)
 	}
 	at := slices.IndexFunc(alerts, func(a slo.Alert) bool { return a.Name == name })
-	w := writer{scale: scale, recorded: map[string]bool{}, every: max(slo.Shorter(interval, scale), time.Second)}
-	w.alert(slo.Scaled(alerts[at:at+1], scale)[0])
-	return w.file()
+	return Of(alerts[at:at+1], slo.DefaultSettings(), scale)
 }
 
 func (s subject) firing() []sample {
@@ -326,26 +324,43 @@ func TestAlertsFireAndResolve(t *testing.T) {
 	}
 }
 
-// A margin that shrinks day by day alerts before it is gone; one that falls and rises with the hours of the day does not.
+// A margin that shrinks day by day alerts before it is gone, also over a restart of the collector; one that falls and rises with the hours
+// of the day does not, nor one that grows again, nor one of which nothing is known any more.
 func TestMarginErosion(t *testing.T) {
 	const day = 60 // seconds of the test
 	all := suite{RuleFiles: []string{write(t, "rules.yaml", only(t, "MarginErosion", 24*60))}, Every: "1s"}
+	shrinks := func(days float64) float64 { return 1 - 0.08*days }
 	for name, c := range map[string]struct {
 		margin func(days float64) float64 // its 5th percentile, at most 1 s
+		rate   float64
+		reset  int // day at which counters begin anew
+		ends   int // day from which there are no series
+		days   int
 		fires  bool
 	}{
-		"steady":  {func(float64) float64 { return 0.8 }, false},
-		"shrinks": {func(days float64) float64 { return 1 - 0.08*days }, true},
-		"grows":   {func(days float64) float64 { return 0.2 + 0.08*days }, false},
-		"daily":   {func(days float64) float64 { return 0.65 + 0.3*math.Sin(2*math.Pi*days) }, false},
-		"sparse":  {func(days float64) float64 { return 1 - 0.08*days }, false},
+		"steady":         {margin: func(float64) float64 { return 0.8 }},
+		"shrinks":        {margin: shrinks, fires: true},
+		"shrinks slowly": {margin: func(days float64) float64 { return 1 - 0.02*days }},
+		"grows":          {margin: func(days float64) float64 { return 0.2 + 0.08*days }},
+		"daily":          {margin: func(days float64) float64 { return 0.65 + 0.3*math.Sin(2*math.Pi*days) }},
+		"sparse":         {margin: shrinks, rate: 0.5},
+		"reset":          {margin: shrinks, reset: 5, fires: true},
+		"steady, reset":  {margin: func(float64) float64 { return 0.8 }, reset: 5},
+		"missing series": {margin: shrinks, ends: 6},
+		"recovery":       {margin: func(days float64) float64 { return max(1-0.08*days, min(0.92, 0.04+0.4*(days-7))) }, days: 13},
 	} {
-		rate := 100.0
-		if name == "sparse" {
-			rate = 0.5
-		}
+		rate, days := cmp.Or(c.rate, 100), cmp.Or(c.days, 8)
 		sums, values := [3]float64{}, [3][]string{}
-		for step := range 8 * day {
+		for step := range days * day {
+			if c.ends > 0 && step >= c.ends*day {
+				for i := range values {
+					values[i] = append(values[i], "stale")
+				}
+				break
+			}
+			if c.reset > 0 && step == c.reset*day {
+				sums = [3]float64{}
+			}
 			share := 0.05 / c.margin(float64(step)/day)
 			for i, n := range [...]float64{share * rate, rate, rate} {
 				sums[i] += n
@@ -359,15 +374,68 @@ func TestMarginErosion(t *testing.T) {
 		} {
 			one.Input = append(one.Input, input{series, strings.Join(values[min(i, 2)], " ")})
 		}
-		one.Input = append(one.Input, input{`deadline_margin_seconds_bucket{` + route + `,le="0"}`, "0x" + strconv.Itoa(8*day)})
-		k := check{Expr: `ALERTS{alertstate="firing"}`, At: fmt.Sprintf("%ds", 8*day-1)}
+		one.Input = append(one.Input, input{`deadline_margin_seconds_bucket{` + route + `,le="0"}`, "0x" + strconv.Itoa(days*day)})
+		k := check{Expr: `ALERTS{alertstate="firing"}`, At: fmt.Sprintf("%ds", days*day-1)}
+		firing := subject{alert: "MarginErosion", labels: edge}.firing()
 		if c.fires {
-			k.Want = subject{alert: "MarginErosion", labels: edge}.firing()
+			k.Want = firing
 		}
 		one.Checks = []check{{Expr: k.Expr, At: fmt.Sprintf("%ds", 2*day)}, k}
+		if name == "recovery" {
+			one.Checks = append(one.Checks, check{Expr: k.Expr, At: fmt.Sprintf("%ds", 7*day), Want: firing})
+		}
 		all.Tests = append(all.Tests, one)
 	}
 	promtool(t, "test", "rules", write(t, "test.yaml", all))
+}
+
+// A route with an objective of its own is held against that alone.
+func TestObjectivesOfRoutes(t *testing.T) {
+	settings := slo.DefaultSettings()
+	settings.Routes = []slo.RouteSettings{
+		{Service: "edge", Route: "/strict", Objectives: map[string]float64{slo.InTime: 0.999}},
+		{Service: "edge", Route: `/loose/"a"`, Objectives: map[string]float64{slo.InTime: 0.9}},
+	}
+	alerts, err := slo.Alerts(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := Of(alerts[:1], settings, scale)
+	one := test{Name: "one in fifty late, then one in three", Interval: "1s", Input: []input{{`up{` + jobs + `}`, "1x200"}}}
+	for _, route := range []string{"/strict", "/plain", `/loose/\"a\"`} {
+		labels := jobs + `,service="edge",route="` + route + `"`
+		one.Input = append(one.Input, input{`deadline_requests_total{` + labels + `,outcome="done"}`, "0+100x200"},
+			input{`deadline_late_total{` + labels + `}`, "0+2x100 230+33x99"}, input{`deadline_exhausted_total{` + labels + `}`, "0x200"})
+	}
+	firing := func(route string) sample {
+		return subject{alert: "BudgetMissedFast", labels: `service="edge",route="` + route + `"`}.firing()[0]
+	}
+	one.Checks = []check{
+		{Expr: `ALERTS{alertstate="firing"}`, At: "90s", Want: []sample{firing("/strict")}},
+		{Expr: `ALERTS{alertstate="firing"}`, At: "190s", Want: []sample{firing("/strict"), firing("/plain")}},
+	}
+	promtool(t, "test", "rules", write(t, "test.yaml", suite{RuleFiles: []string{write(t, "rules.yaml", rules)}, Every: "1s", Tests: []test{one}}))
+	documents, err := OpenSLO(settings)
+	if err != nil || len(documents) != 1+len(slo.SLIs())+2 {
+		t.Errorf("%d documents, %v", len(documents), err)
+	}
+}
+
+// Summaries say what is known: no label without a value leaves a trace of itself.
+func TestSummaries(t *testing.T) {
+	for name, want := range map[string]string{
+		"BudgetMissedFast": `{{ $labels.service }}{{ with $labels.route }} {{ . }}{{ end }}: {{ $value | humanizePercentage }} of requests late or out of time` +
+			`{{ if or $labels.stage $labels.peer $labels.cause }}, mostly{{ with $labels.stage }} {{ . }}{{ end }}{{ with $labels.peer }}{{ if ne . $labels.stage }} {{ . }}{{ end }}{{ end }} by` +
+			`{{ with $labels.cause }} {{ . }}{{ end }}{{ end }}`,
+		"CancelledWorkStopsLate": `{{ $labels.service }}{{ with $labels.stage }} {{ . }}{{ end }}: {{ $value | humanizePercentage }} of work cancelled` +
+			`{{ if or $labels.cause }} by{{ with $labels.cause }} {{ . }}{{ end }}{{ end }} went on for more than 100 ms`,
+	} {
+		rules := only(t, name, 1).Groups
+		last := rules[len(rules)-1].Rules
+		if got := last[len(last)-1].Annotations["summary"]; got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
+		}
+	}
 }
 
 // A part that cannot be scraped, and one that nobody scrapes, are missed; both back are not.

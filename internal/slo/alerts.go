@@ -2,52 +2,11 @@ package slo
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
+
 	"time"
 )
 
 const day = 24 * time.Hour
-
-// Settings are the limits that installations differ in.
-type Settings struct {
-	// MinRequests is how many requests a window must hold before a share of them counts. 100.
-	MinRequests float64
-	// MinCancelled is the same of cancelled work. 20.
-	MinCancelled float64
-	// OrphanTime is how much orphan work one service may do in an hour. 60s.
-	OrphanTime time.Duration
-	// WorkerLag is how far verdicts and rollups may lag behind. 5m.
-	WorkerLag time.Duration
-	// Objectives replaces objectives of SLIs by name.
-	Objectives map[string]float64
-}
-
-// DefaultSettings returns the defaults.
-func DefaultSettings() Settings {
-	return Settings{MinRequests: 100, MinCancelled: 20, OrphanTime: time.Minute, WorkerLag: 5 * time.Minute}
-}
-
-// Indicators returns the SLIs with the objectives of the settings.
-func (s Settings) Indicators() ([]SLI, error) {
-	all := SLIs()
-	known := map[string]bool{}
-	for i := range all {
-		known[all[i].Name] = true
-		if objective, ok := s.Objectives[all[i].Name]; ok {
-			all[i].Objective = objective
-		}
-		if o := all[i].Objective; !(o > 0 && o < 1) {
-			return nil, fmt.Errorf("objective of %s is %v; use a share between 0 and 1", all[i].Name, o)
-		}
-	}
-	for name := range s.Objectives {
-		if !known[name] {
-			return nil, fmt.Errorf("objective of %q: there is no such indicator", name)
-		}
-	}
-	return all, nil
-}
 
 // Burn is a pair of windows: the allowed share is used up Factor times as fast as in 30 days of just keeping the objective, over
 // the long window and still in the short one.
@@ -69,17 +28,21 @@ func Burns() []Burn {
 
 // burning returns the sets of conditions of one SLI and severity. No share above nine tenths is asked for, or a loose objective
 // could never alert.
-func burning(s SLI, severity Severity, least float64) (sets [][]Condition) {
+func (s Settings) burning(i SLI, severity Severity, least float64) (sets [][]Condition) {
 	for _, b := range Burns() {
 		if b.Severity != severity {
 			continue
 		}
-		limit := min(b.Factor*s.Allowed(), 0.9)
-		sets = append(sets, []Condition{
-			{Value: s.Bad, Per: s.Total, Over: b.Long, AtLeast: limit},
-			{Value: s.Bad, Per: s.Total, Over: b.Short, AtLeast: limit},
-			{Value: s.Total, Over: b.Long, AtLeast: least},
-		})
+		limit := func(objective float64) float64 { return min(b.Factor*(1-objective), 0.9) }
+		burnt := Condition{Value: i.Bad, Per: i.Total, Over: b.Long, AtLeast: limit(i.Objective)}
+		for _, r := range s.Routes {
+			if objective, ok := r.Objectives[i.Name]; ok {
+				burnt.Instead = append(burnt.Instead, Limit{r.Service, r.Route, limit(objective)})
+			}
+		}
+		still := burnt
+		still.Over = b.Short
+		sets = append(sets, []Condition{burnt, still, {Value: i.Total, Over: b.Long, AtLeast: least}})
 	}
 	return sets
 }
@@ -103,42 +66,42 @@ func (s Settings) promises(sli map[string]SLI) []Alert {
 	stopped := fmt.Sprintf("Both windows must burn, and the long one must hold %g cancellations of which it is known when the work stopped.", s.MinCancelled)
 	return []Alert{
 		{
-			Name: "BudgetMissedFast", Severity: Page, SLI: InTime, By: []string{"service", "route"}, Blame: true, Unit: "ratio",
-			Any:     burning(sli[InTime], Page, s.MinRequests),
-			Summary: "{service} {route}: {value} of requests late or out of time, mostly {stage} {peer} by {cause}",
+			Name: "BudgetMissedFast", Severity: Page, Within: time.Hour, SLI: InTime, By: []string{"service", "route"}, Blame: true, Unit: "ratio",
+			Any:     s.burning(sli[InTime], Page, s.MinRequests),
+			Summary: "{service} {route}: {value} of requests late or out of time[, mostly {stage} {peer} by {cause}]",
 			Meaning: "Requests are answered after their deadline, or end by it, so often that the month's allowance is gone within days.",
 			Do: "Open the route: its worst traces name the stage that spent the budget. If one dependency is slow, its row in the dependency " +
 				"report says whether it is slow or was given too little. Shed load or take optional steps out before raising the budget.",
 			Guard: traffic,
 		},
 		{
-			Name: "BudgetMissedSlow", Severity: Ticket, SLI: InTime, By: []string{"service", "route"}, Blame: true, Unit: "ratio",
-			Any:     burning(sli[InTime], Ticket, s.MinRequests),
-			Summary: "{service} {route}: {value} of requests late or out of time for days, mostly {stage} {peer} by {cause}",
+			Name: "BudgetMissedSlow", Severity: Ticket, Within: day, SLI: InTime, By: []string{"service", "route"}, Blame: true, Unit: "ratio",
+			Any:     s.burning(sli[InTime], Ticket, s.MinRequests),
+			Summary: "{service} {route}: {value} of requests late or out of time for days[, mostly {stage} {peer} by {cause}]",
 			Meaning: "Requests miss their budget steadily, slower than what pages, but the month's allowance will not last.",
 			Do:      "Compare this week's stages of the route with last week's; look for a deployment marker where the missed ratio rose.",
 			Guard:   traffic,
 		},
 		{
-			Name: "AnswersDegraded", Severity: Ticket, SLI: InTimeUndegraded, By: []string{"service", "route"}, Unit: "ratio",
-			Any:     burning(sli[InTimeUndegraded], Ticket, s.MinRequests),
+			Name: "AnswersDegraded", Severity: Ticket, Within: day, SLI: InTimeUndegraded, By: []string{"service", "route"}, Unit: "ratio",
+			Any:     s.burning(sli[InTimeUndegraded], Ticket, s.MinRequests),
 			Summary: "{service} {route}: {value} of requests missed, or answered without a step",
 			Meaning: "Answers come in time only because steps are skipped, replaced or left half done.",
 			Do:      "The stages report ranks the degraded steps by decision and cause. Give the step more, make it faster, or drop it by intention.",
 			Guard:   traffic,
 		},
 		{
-			Name: "CancelledWorkStopsLate", Severity: Ticket, SLI: StoppedInTime, By: []string{"service", "stage", "cause"}, Unit: "ratio",
-			Any:     burning(sli[StoppedInTime], Ticket, s.MinCancelled),
-			Summary: "{service} {stage}: {value} of work cancelled by {cause} went on for more than 100 ms",
+			Name: "CancelledWorkStopsLate", Severity: Ticket, Within: day, SLI: StoppedInTime, By: []string{"service", "stage", "cause"}, Unit: "ratio",
+			Any:     s.burning(sli[StoppedInTime], Ticket, s.MinCancelled),
+			Summary: "{service} {stage}: {value} of work cancelled[ by {cause}] went on for more than 100 ms",
 			Meaning: "The cancellation signal is sent, but the work does not stop: it holds connections and slots that others wait for.",
 			Do:      "Look at traces with ignored_cancel or post_cancel_work in this stage; the driver or library there does not honour its context.",
 			Guard:   stopped,
 		},
 		{
-			Name: "WorkAfterCancel", Severity: Ticket, SLI: NoWorkAfterCancel, By: []string{"service", "stage", "cause"}, Unit: "ratio",
-			Any:     burning(sli[NoWorkAfterCancel], Ticket, s.MinCancelled),
-			Summary: "{service} {stage}: {value} of work cancelled by {cause} went on after it",
+			Name: "WorkAfterCancel", Severity: Ticket, Within: day, SLI: NoWorkAfterCancel, By: []string{"service", "stage", "cause"}, Unit: "ratio",
+			Any:     s.burning(sli[NoWorkAfterCancel], Ticket, s.MinCancelled),
+			Summary: "{service} {stage}: {value} of work cancelled[ by {cause}] went on after it",
 			Meaning: "Cancelled work goes on, if only for a moment, far more often than the objective allows.",
 			Do:      "The same as for CancelledWorkStopsLate, with less haste: clean-up that is declared as such is not counted.",
 			Guard:   stopped,
@@ -150,26 +113,26 @@ func (s Settings) promises(sli map[string]SLI) []Alert {
 func (s Settings) faults() []Alert {
 	return []Alert{
 		{
-			Name: "OrphanWork", Severity: Page, By: []string{"service", "stage", "cause"}, Unit: "s",
+			Name: "OrphanWork", Severity: Page, Within: time.Hour, By: []string{"service", "stage", "cause"}, Unit: "s",
 			Any: [][]Condition{{
 				{Value: OrphanTime, Over: time.Hour, AtLeast: s.OrphanTime.Seconds()},
 				{Value: OrphanTime, Over: 5 * time.Minute, AtLeast: s.OrphanTime.Seconds() / 60},
 			}},
-			Summary: "{service}: {value} of work in an hour for callers that were gone, by {cause} {stage}",
+			Summary: "{service} {stage}: {value} of work in an hour for callers that were gone[ by {cause}]",
 			Meaning: "A service works on after its caller's wait has ended. Nobody uses the result; under load this is what keeps it overloaded.",
 			Do:      "Open the orphan report for the service: the example traces show where the signal got lost. Pass the request's context on.",
-			Guard:   fmt.Sprintf("It takes %s in an hour, and that it still goes on. Work declared as detached does not count.", s.OrphanTime),
+			Guard:   fmt.Sprintf("It takes %s in an hour, and that it still goes on. Work declared as detached does not count.", length(s.OrphanTime)),
 		},
 		{
-			Name: "RenewedClock", Severity: Ticket, By: []string{"service", "stage", "rule"},
+			Name: "RenewedClock", Severity: Ticket, Within: 15 * time.Minute, By: []string{"service", "stage", "rule"},
 			Any:     [][]Condition{{{Value: RenewedClocks, Over: 15 * time.Minute, AtLeast: 3}}},
-			Summary: "{service}: received more time than its caller had left, {value} times, {rule} {stage}",
+			Summary: "{service} {stage}: received more time than its caller had left, {value} times[: {rule}]",
 			Meaning: "A service works with a later deadline than its caller: the remainder was not sent, was dropped on the way, or was replaced.",
 			Do:      "The propagation report names the edge. Forward the header there; a person's new grant must be a new unit of work.",
 			Guard:   "Three in 15 minutes. What lies within the clocks' offset is no finding, and a grant by a person is exempt.",
 		},
 		{
-			Name: "MarginErosion", Severity: Ticket, By: []string{"service", "route"}, Unit: "s",
+			Name: "MarginErosion", Severity: Ticket, Within: 4 * day, By: []string{"service", "route"}, Unit: "s",
 			Any: [][]Condition{{
 				{Value: Margin, Over: 7 * day, Forecast: 14 * day},
 				{Value: Requests, Over: day, AtLeast: 10 * s.MinRequests},
@@ -180,31 +143,31 @@ func (s Settings) faults() []Alert {
 			Guard:   "The line goes through the worst value of each of seven days, so that the hours of a day are no trend; half of them must be on record.",
 		},
 		{
-			Name: "Overload", Severity: Page, By: []string{"service"}, Blame: true, Unit: "ratio",
+			Name: "Overload", Severity: Page, Within: 10 * time.Minute, By: []string{"service"}, Blame: true, Unit: "ratio",
 			Any: [][]Condition{{
 				{Value: Missed, Per: Requests, Over: 5 * time.Minute, AtLeast: 0.05},
 				{Value: Missed, Over: 5 * time.Minute, Growth: 2, Before: time.Hour},
 				{Value: Requests, Over: 5 * time.Minute, Growth: 1.5, Before: time.Hour},
 				{Value: Requests, Over: 5 * time.Minute, AtLeast: s.MinRequests},
 			}},
-			Summary: "{service}: load rises and with it work for nobody, {value} of requests, mostly {stage} {peer} by {cause}",
+			Summary: "{service}: load rises and with it work for nobody, {value} of requests[, mostly {stage} {peer} by {cause}]",
 			Meaning: "Load and obsolete work grow together: the service spends its time on requests whose budget is gone.",
 			Do:      "Let admission refuse what cannot finish (mode enforce), and look for retries that multiply the load: the retries report.",
 			Guard:   "Load must be half as much again as in the hour before, misses twice as many and one in twenty; a service without an hour on record is left alone. It speaks of a rise: an hour of the same load is what the load is.",
 		},
 		{
-			Name: "SilentStreams", Severity: Ticket, By: []string{"service", "stage", "peer", "phase"},
+			Name: "SilentStreams", Severity: Ticket, Within: 15 * time.Minute, By: []string{"service", "stage", "peer", "phase"},
 			Any: [][]Condition{{
 				{Value: SilentStreams, Over: 15 * time.Minute, AtLeast: 5},
 				{Value: SilentStreams, Over: 5 * time.Minute, AtLeast: 1},
 			}},
-			Summary: "{service} {stage}: {value} streams fell silent in phase {phase} {peer}",
+			Summary: "{service} {stage}: {value} streams[ of {peer}] fell silent[ in phase {phase}]",
 			Meaning: "A producer accepts requests and then sends nothing, or stops in the middle; the watchdog ends these streams.",
 			Do:      "first_token points at the producer's queue, between_tokens at a frozen one. Move to the declared fallback, or tell the provider.",
 			Guard:   "Five in 15 minutes, one of them in the last five. A reader that does not read is not the producer's silence.",
 		},
 		{
-			Name: "WorkerLag", Severity: Ticket, Unit: "s", For: 2 * time.Minute,
+			Name: "WorkerLag", Severity: Ticket, Within: s.WorkerLag + 2*time.Minute, Unit: "s", For: 2 * time.Minute,
 			Any:     [][]Condition{{{Value: WorkerLag, AtLeast: s.WorkerLag.Seconds()}}},
 			Summary: "verdicts or rollups are {value} behind",
 			Meaning: "Spans are stored, but orphan work, findings and trends are not up to date; alerts on them come late.",
@@ -212,15 +175,16 @@ func (s Settings) faults() []Alert {
 			Guard:   "Two minutes of it, so that a restart passes.",
 		},
 		{
-			Name: "IngestionLoss", Severity: Page, By: []string{"reason"},
+			Name: "IngestionLoss", Severity: Page, Within: 5 * time.Minute, By: []string{"reason"},
 			Any:     [][]Condition{{{Value: Lost, Over: 5 * time.Minute, AtLeast: 1}}},
-			Summary: "{value} spans lost: {reason}",
-			Meaning: "Spans did not reach storage. Reports and alerts see less than what happened.",
-			Do:      "refused: the memory limit is too low for the load. queue_full or not_delivered: ClickHouse is away or too slow; see laxity doctor.",
-			Guard:   "None: the queue lies on disk and takes a long outage of storage, so every lost span is one too many.",
+			Summary: "{value} spans refused or lost: {reason}",
+			Meaning: "Spans did not reach storage. Senders try again for some time what was refused; then it is lost, and reports and alerts see less than what happened.",
+			Do: "memory_limit: it is too low for the load. queue_full: ClickHouse is away or too slow for as long as the queue on disk holds; see laxity doctor. " +
+				"not_delivered: ClickHouse refuses them for good; the collector's log says why. failed: the request could not be read.",
+			Guard: "None: the queue lies on disk and takes a long outage of storage, so every such span is one too many. One that is sent again counts again.",
 		},
 		{
-			Name: "MetricsMissing", Severity: Page, By: []string{"job"}, For: 5 * time.Minute,
+			Name: "MetricsMissing", Severity: Page, Within: 5 * time.Minute, By: []string{"job"}, For: 5 * time.Minute,
 			Any:     [][]Condition{{{Value: Down, AtLeast: 1}}},
 			Summary: "metrics of {job} cannot be read",
 			Meaning: "The collector or the worker is down, or not scraped: none of the other alerts can speak.",
@@ -228,23 +192,4 @@ func (s Settings) faults() []Alert {
 			Guard:   "Five minutes of it, so that a restart passes.",
 		},
 	}
-}
-
-// Text fills in the summary. A label without a value is left out.
-func (a Alert) Text(labels map[string]string, value float64) string {
-	text := strings.ReplaceAll(a.Summary, "{value}", a.format(value))
-	for _, label := range []string{"service", "route", "stage", "peer", "cause", "phase", "rule", "reason", "job"} {
-		text = strings.ReplaceAll(text, "{"+label+"}", labels[label])
-	}
-	return strings.Join(strings.Fields(text), " ")
-}
-
-func (a Alert) format(value float64) string {
-	switch a.Unit {
-	case "ratio":
-		return strconv.FormatFloat(100*value, 'g', 3, 64) + " %"
-	case "s":
-		return strconv.FormatFloat(value, 'g', 3, 64) + " s"
-	}
-	return strconv.FormatFloat(value, 'f', 0, 64)
 }

@@ -103,8 +103,9 @@ type Condition struct {
 	Value Measure
 	Per   Measure
 	Over  time.Duration // 0 for levels
-	// AtLeast is the limit.
+	// AtLeast is the limit, Instead that of single routes.
 	AtLeast float64
+	Instead []Limit
 	// Growth, if not 0, compares instead: events per second in Over must be at least Growth times those in the time Before that.
 	// Without a record of all that time it does not hold.
 	Growth float64
@@ -112,6 +113,22 @@ type Condition struct {
 	// Forecast, if not 0, asks instead whether a straight line through the level's daily worst values in Over reaches zero within
 	// Forecast from now, being above zero now. It takes a record of at least half of Over.
 	Forecast time.Duration
+}
+
+// Limit is the limit of a condition for one route.
+type Limit struct {
+	Service, Route string
+	AtLeast        float64
+}
+
+// Limit returns the limit for a route.
+func (c Condition) Limit(service, route string) float64 {
+	for _, l := range c.Instead {
+		if l.Service == service && l.Route == route {
+			return l.AtLeast
+		}
+	}
+	return c.AtLeast
 }
 
 // Alert is one reason to tell somebody.
@@ -127,9 +144,11 @@ type Alert struct {
 	Any [][]Condition
 	// For is how long it must hold before somebody is told.
 	For time.Duration
+	// Within is how soon somebody is told of trouble as bad as the limit, at the latest. An evaluation in between is not counted.
+	Within time.Duration
 	// Unit of the value: "ratio", "s" or "" for a count.
 	Unit string
-	// Summary is one line with {label} and {value} to be filled in; see Alert.Text.
+	// Summary is one line with {label} and {value} to be filled in; see Fill.
 	Summary string
 	// Meaning, Do and Guard are the runbook: what it says, what to do, what keeps it from speaking without need.
 	Meaning, Do, Guard string
@@ -140,7 +159,7 @@ type Alert struct {
 func Scaled(alerts []Alert, by float64) []Alert {
 	scaled := make([]Alert, len(alerts))
 	for i, a := range alerts {
-		a.For = Shorter(a.For, by)
+		a.For, a.Within = Shorter(a.For, by), Shorter(a.Within, by)
 		sets := make([][]Condition, len(a.Any))
 		for s, set := range a.Any {
 			for _, c := range set {

@@ -80,9 +80,31 @@ func TestObjectives(t *testing.T) {
 }
 
 func TestText(t *testing.T) {
-	a := alerts(t)[0]
-	got := a.Text(map[string]string{"service": "edge", "route": "POST /v1/answer", "cause": "local_deadline"}, 0.2)
-	if want := "edge POST /v1/answer: 20 % of requests late or out of time, mostly by local_deadline"; got != want {
-		t.Errorf("%q, want %q", got, want)
+	named := func(name string) Alert {
+		all := alerts(t)
+		return all[slices.IndexFunc(all, func(a Alert) bool { return a.Name == name })]
+	}
+	for _, c := range []struct {
+		alert  string
+		labels map[string]string
+		value  float64
+		want   string
+	}{
+		{"BudgetMissedFast", map[string]string{"service": "edge", "route": "POST /v1/answer", "cause": "local_deadline"}, 0.2,
+			"edge POST /v1/answer: 20 % of requests late or out of time, mostly by local_deadline"},
+		{"BudgetMissedFast", map[string]string{"service": "edge", "route": "/", "stage": "account", "peer": "account", "cause": "refused"}, 0.2,
+			"edge /: 20 % of requests late or out of time, mostly account by refused"},
+		{"BudgetMissedFast", map[string]string{"service": "edge"}, 0.2, "edge: 20 % of requests late or out of time"},
+		{"CancelledWorkStopsLate", map[string]string{"service": "rerank", "cause": "upstream_deadline"}, 0.97,
+			"rerank: 97 % of work cancelled by upstream_deadline went on for more than 100 ms"},
+		{"CancelledWorkStopsLate", map[string]string{"service": "rerank", "stage": "load"}, 0.97, "rerank load: 97 % of work cancelled went on for more than 100 ms"},
+		{"OrphanWork", map[string]string{"service": "rerank"}, 61, "rerank: 61 s of work in an hour for callers that were gone"},
+		{"SilentStreams", map[string]string{"service": "edge", "stage": "chat", "peer": "model", "phase": "first_token"}, 5,
+			"edge chat: 5 streams of model fell silent in phase first_token"},
+		{"WorkerLag", nil, 301, "verdicts or rollups are 301 s behind"},
+	} {
+		if got := named(c.alert).Text(c.labels, c.value); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
 	}
 }

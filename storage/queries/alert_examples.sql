@@ -1,6 +1,6 @@
 -- Which traces show best what an alert speaks of? Ids in hexadecimal digits, the worst first.
 -- from, to                             nanoseconds since 1970, from inclusive, to exclusive
--- what                                 missed, degraded, cancelled, silent, or findings: orphan_work or renewed
+-- what                                 missed, degraded, tight, cancelled, silent, or findings: orphan_work or renewed
 -- service, route, stage, cause, phase  exact; '' means any
 -- limit                                rows
 -- The prefix (service) of the sort key; findings by the index on ts.
@@ -26,6 +26,7 @@ FROM
         AND multiIf(
             {what:String} = 'missed', entry AND ((answered AND ifNull(h.late, false)) OR exhausted),
             {what:String} = 'degraded', entry AND ((answered AND ifNull(h.late, false)) OR exhausted OR outcome IN ('degraded', 'partial')),
+            {what:String} = 'tight', entry AND answered AND isNotNull(margin_ns),
             {what:String} = 'cancelled', post_cancel_time_ns > 1000000,
             {what:String} = 'silent', timeout_phase IN ('first_token', 'between_tokens'),
             false)

@@ -3,7 +3,7 @@
 -- name         exact; '' means any
 -- limit, skip  rows
 -- The sort key's prefix at.
-SELECT toUnixTimestamp64Nano(at) AS time, name, labels, toString(state), value, summary
+SELECT toUnixTimestamp64Nano(at) AS time, name, labels, toString(state), value, summary, statements
 FROM alert_history
 WHERE at >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
     AND at < fromUnixTimestamp64Nano({to:Int64}, 'UTC')

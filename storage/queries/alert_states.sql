@@ -1,6 +1,6 @@
 -- Where does each alert stand? One row per alert and labels.
 -- limit  rows
-SELECT name, labels, toString(state), toUnixTimestamp64Nano(since), toUnixTimestamp64Nano(at), value, summary, toString(told)
+SELECT name, labels, toString(state), toUnixTimestamp64Nano(since), toUnixTimestamp64Nano(at), value, summary, statements, toString(told)
 FROM alert_states FINAL
 WHERE state IN ('pending', 'firing') OR told = 'firing' OR at > now64(3) - toIntervalHour(1)
 ORDER BY name, labels

@@ -52,9 +52,8 @@ func (n Notifier) Name() string {
 
 // Statement is one offending trace.
 type Statement struct {
-	TraceID string `json:"trace_id"`
-	URL     string `json:"url,omitempty"`
-	Text    string `json:"text"`
+	alert.Statement
+	URL string `json:"url,omitempty"`
 }
 
 // Notification is what a webhook is told, as JSON.
@@ -82,6 +81,9 @@ const (
 	// tellLimit bounds one request to a notifier.
 	tellLimit = 10 * time.Second
 	maxSpans  = 10_000
+	// maxText bounds one statement, statementsLimit the time for those of all that begins to fire at once.
+	maxText         = 16 << 10
+	statementsLimit = 20 * time.Second
 )
 
 // notify tells the notifiers what they have not been told. What could not be delivered is told at the next step again.
@@ -100,7 +102,6 @@ func (w *Watch) notify(ctx context.Context, now time.Time) error {
 	var told []alert.State
 	var current []Notification
 	var errs []error
-	firing := map[alert.ID]bool{}
 	for _, s := range states {
 		definition, ok := w.definition(s.Name)
 		muted := slices.ContainsFunc(silences, func(silence alert.Silence) bool { return silence.Mutes(s.ID, now) })
@@ -108,10 +109,10 @@ func (w *Watch) notify(ctx context.Context, now time.Time) error {
 			continue
 		}
 		fires := s.Status == alert.Firing
-		if firing[s.ID] = fires; !fires && s.Told != alert.Firing && (s.Status != alert.Resolved || now.Sub(s.Since) > resend) {
+		if !fires && s.Told != alert.Firing && (s.Status != alert.Resolved || now.Sub(s.Since) > resend) {
 			continue
 		}
-		n := w.notification(ctx, definition, s)
+		n := w.notification(definition, s)
 		current = append(current, n)
 		if fires && s.Told != alert.Firing || !fires && s.Told == alert.Firing {
 			if err := w.tell(ctx, KindWebhook, n); err != nil {
@@ -122,11 +123,6 @@ func (w *Watch) notify(ctx context.Context, now time.Time) error {
 				s.Told = alert.Firing
 			}
 			told = append(told, s)
-		}
-	}
-	for id := range w.statements {
-		if !firing[id] {
-			delete(w.statements, id)
 		}
 	}
 	if len(current) > 0 {
@@ -143,49 +139,55 @@ func (w *Watch) definition(name string) (slo.Alert, bool) {
 	return w.config.Alerts[i], true
 }
 
-func (w *Watch) notification(ctx context.Context, a slo.Alert, s alert.State) Notification {
+func (w *Watch) notification(a slo.Alert, s alert.State) Notification {
 	n := Notification{
 		Version: "1", Status: alert.Resolved, Alert: a.Name, Severity: a.Severity, Labels: s.Labels.Map(), Value: s.Value, Unit: a.Unit, Summary: s.Summary,
-		Meaning: a.Meaning, Do: a.Do, Since: s.Since, At: s.At, Statements: []Statement{},
-	}
-	if w.config.PublicURL != "" {
-		n.URL = strings.TrimSuffix(w.config.PublicURL, "/") + "/alerts"
+		Meaning: a.Meaning, Do: a.Do, Since: s.Since, At: s.At, URL: w.page("/alerts"), Statements: []Statement{},
 	}
 	if s.Status != alert.Firing {
 		return n
 	}
 	n.Status = alert.Firing
-	known, ok := w.statements[s.ID]
-	if !ok {
-		var err error
-		if known, err = w.offending(ctx, a, s); err != nil { // the news is worth telling without them
-			w.config.Logger.Warn("no statements for an alert", "alert", a.Name, "error", err)
-			return n
-		}
-		w.statements[s.ID] = known
+	for _, one := range s.Statements {
+		n.Statements = append(n.Statements, Statement{one, w.page("/traces/" + one.TraceID)})
 	}
-	n.Statements = known
 	return n
 }
 
-// offending judges the traces that show best what an alert speaks of.
-func (w *Watch) offending(ctx context.Context, a slo.Alert, s alert.State) ([]Statement, error) {
-	answer := []Statement{}
+// page returns the address of a page, "" where nobody knows it.
+func (w *Watch) page(path string) string {
+	if w.config.PublicURL == "" {
+		return ""
+	}
+	return strings.TrimSuffix(w.config.PublicURL, "/") + path
+}
+
+// offending returns the statements of the traces that show best what an alert speaks of. The news is worth telling without them.
+func (w *Watch) offending(ctx context.Context, a slo.Alert, s alert.State) []alert.Statement {
+	found, err := w.askOffending(ctx, a, s)
+	if err != nil {
+		w.config.Logger.Warn("no statements for an alert", "alert", a.Name, "error", err)
+	}
+	return found
+}
+
+func (w *Watch) askOffending(ctx context.Context, a slo.Alert, s alert.State) (answer []alert.Statement, err error) {
 	c := a.Any[0][0]
 	what, ok := map[slo.Measure]string{
 		slo.Missed: "missed", slo.MissedOrDegraded: "degraded", slo.StoppedLate: "cancelled", slo.WorkedOn: "cancelled", slo.SilentStreams: "silent",
-		slo.OrphanTime: "orphan_work", slo.RenewedClocks: "renewed", slo.Margin: "missed",
+		slo.OrphanTime: "orphan_work", slo.RenewedClocks: "renewed", slo.Margin: "tight",
 	}[c.Value]
 	if !ok {
-		return answer, nil
+		return nil, nil
 	}
-	ids, err := w.store.AlertExamples(ctx, storage.Window{From: s.At.Add(-c.Over), To: s.At}, what, s.Labels, topStatements)
+	// The slowest of a week need not be the latest.
+	ids, err := w.store.AlertExamples(ctx, storage.Window{From: s.At.Add(-min(c.Over, day)), To: s.At}, what, s.Labels, topStatements)
 	if err != nil {
-		return answer, err
+		return nil, err
 	}
 	traces, err := w.store.Traces(ctx, ids, maxSpans)
 	if err != nil {
-		return answer, err
+		return nil, err
 	}
 	for _, id := range ids {
 		trace, ok := traces[id]
@@ -200,13 +202,17 @@ func (w *Watch) offending(ctx context.Context, a slo.Alert, s alert.State) ([]St
 		if err := render.Text(&text, verdict.Judge(trace.Spans, opts), 80); err != nil {
 			return answer, err
 		}
-		statement := Statement{TraceID: id.String(), Text: text.String()}
-		if w.config.PublicURL != "" {
-			statement.URL = strings.TrimSuffix(w.config.PublicURL, "/") + "/traces/" + statement.TraceID
-		}
-		answer = append(answer, statement)
+		answer = append(answer, alert.Statement{TraceID: id.String(), Text: short(text.String())})
 	}
 	return answer, nil
+}
+
+// short leaves out the end of a statement that is too long to be told, at a line.
+func short(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return text[:strings.LastIndexByte(text[:maxText], '\n')+1] + "…\n"
 }
 
 // Told is how telling one notifier went.

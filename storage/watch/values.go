@@ -141,8 +141,6 @@ func workerLag(progress map[storage.Step]time.Time, at time.Time) (time.Duration
 }
 
 const (
-	// minAnswers is how many answers an hour must hold before its 5th percentile is one.
-	minAnswers = 40
 	// maxRoutes bounds the routes whose margins are watched, those with the least margin first.
 	maxRoutes = 300
 	day       = 24 * time.Hour
@@ -185,7 +183,7 @@ func (w *Watch) askMargins(ctx context.Context, end time.Time) (alert.Values, er
 	}
 	buckets, err := w.store.MarginBuckets(ctx, q, time.Hour)
 	for _, b := range buckets { // each route's oldest first
-		if b.P05 == nil || b.Answered < minAnswers {
+		if b.P05 == nil || float64(b.Answered) < w.config.MinAnswers {
 			continue
 		}
 		l, p05 := labels[b.Key], b.P05.Seconds()

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/laxity-dev/laxity/internal/alert"
@@ -19,9 +18,11 @@ import (
 
 // Config says what to watch and whom to tell. Zero fields but Store and Alerts take their defaults.
 type Config struct {
-	Store     *storage.DB
-	Alerts    []slo.Alert
-	Notifiers []Notifier
+	Store  *storage.DB
+	Alerts []slo.Alert
+	// MinAnswers is that of the settings from which the alerts were made, 40.
+	MinAnswers float64
+	Notifiers  []Notifier
 	// PublicURL is where the page is, for links; "" leaves links out.
 	PublicURL string
 	// Holder names this process among those that watch. A random word.
@@ -54,8 +55,6 @@ type Watch struct {
 	// margins are what alerts on margins are evaluated from, of the hour that ended at marginsAt.
 	margins   alert.Values
 	marginsAt time.Time
-	// statements of the instances that fire, by alert and labels.
-	statements map[alert.ID][]Statement
 }
 
 // New returns a watch.
@@ -66,7 +65,8 @@ func New(config Config) (*Watch, error) {
 	config.Every = cmp.Or(config.Every, 15*time.Second)
 	config.Holder = cmp.Or(config.Holder, rand.Text())
 	config.Logger = cmp.Or(config.Logger, slog.Default())
-	return &Watch{store: config.Store, config: config, own: storage.AlertLease{Holder: config.Holder}, statements: map[alert.ID][]Statement{}}, nil
+	config.MinAnswers = cmp.Or(config.MinAnswers, slo.DefaultSettings().MinAnswers)
+	return &Watch{store: config.Store, config: config, own: storage.AlertLease{Holder: config.Holder}}, nil
 }
 
 // Run watches until the context ends, and then lets another process go on at once. What fails is logged and tried again.
@@ -175,6 +175,8 @@ func (w *Watch) EvaluateAt(ctx context.Context, at, horizon time.Time) error {
 	}
 	var states []alert.State
 	var changes []storage.AlertChange
+	limited, cancel := context.WithTimeout(ctx, statementsLimit)
+	defer cancel()
 	for _, a := range w.config.Alerts {
 		if alert.Outside(a) {
 			continue
@@ -188,28 +190,23 @@ func (w *Watch) EvaluateAt(ctx context.Context, at, horizon time.Time) error {
 		after, changed := alert.Advance(a, before[a.Name], held, at)
 		for i := range after {
 			if after[i].Active() {
-				after[i].Summary = summary(a, blamed[after[i].Labels], after[i].Value)
+				after[i].Summary = a.Text(blamed[after[i].Labels].Map(), after[i].Value)
 			}
-			states = append(states, after[i])
 		}
 		for _, c := range changed {
-			i := slices.IndexFunc(after, func(s alert.State) bool { return s.ID == c.ID })
-			changes = append(changes, storage.AlertChange{At: at, Name: c.Name, Labels: c.Labels, State: c.Status, Value: c.Value, Summary: after[i].Summary})
+			s := &after[slices.IndexFunc(after, func(s alert.State) bool { return s.ID == c.ID })]
+			if s.Status == alert.Firing {
+				s.Statements = w.offending(limited, a, *s)
+			}
+			changes = append(changes, storage.AlertChange{At: at, Name: s.Name, Labels: s.Labels, State: s.Status, Value: s.Value, Summary: s.Summary, Statements: s.Statements})
 		}
+		states = append(states, after...)
 	}
 	// History first: a process that ends between the two tells a change twice rather than never.
 	if err := w.store.WriteAlertHistory(ctx, changes); err != nil {
 		return err
 	}
 	return w.store.WriteAlertStates(ctx, states)
-}
-
-// summary is the line of an alert for people; where nobody is to blame it blames nobody.
-func summary(a slo.Alert, l alert.Labels, value float64) string {
-	if a.Blame && l.Cause == "" {
-		a.Summary, _, _ = strings.Cut(a.Summary, ", mostly ")
-	}
-	return a.Text(l.Map(), value)
 }
 
 // count counts the minutes anew of which something arrived since the last time.

@@ -3,7 +3,6 @@ package worker
 import (
 	"fmt"
 	"io"
-	"math"
 	"sync/atomic"
 	"time"
 
@@ -31,8 +30,8 @@ func (s *stats) watermark(progress map[storage.Step]time.Time, shard storage.Sha
 func (w *Worker) WriteMetrics(out io.Writer) error {
 	s := &w.stats
 	lag := func(at int64) float64 {
-		if at == 0 {
-			return math.NaN()
+		if at == 0 { // no pass has come to its end, so it lags for as long as it runs
+			at = w.began.UnixNano()
 		}
 		return time.Since(time.Unix(0, at)).Seconds()
 	}

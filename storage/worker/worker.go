@@ -76,6 +76,7 @@ type Worker struct {
 	store  *storage.DB
 	config Config
 	stats  stats
+	began  time.Time
 	// learning is how long the last search for limits and offsets took, which ended at learnedAt, well or not.
 	learning  time.Duration
 	learnedAt time.Time
@@ -103,7 +104,7 @@ func New(config Config) (*Worker, error) {
 	config.Shard = cmp.Or(config.Shard, storage.Shard{Number: 1, Of: 1})
 	config.Parallel = cmp.Or(config.Parallel, min(4, runtime.GOMAXPROCS(0)))
 	config.Logger = cmp.Or(config.Logger, slog.Default())
-	return &Worker{store: config.Store, config: config}, nil
+	return &Worker{store: config.Store, config: config, began: time.Now()}, nil
 }
 
 // Run works until the context ends. What fails is logged, counted and tried again.

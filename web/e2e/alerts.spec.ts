@@ -22,13 +22,13 @@ async function withFiring(page: Page): Promise<void> {
   const list = await answer<AlertList>("/alerts");
   const history = await answer<AlertHistory>("/alerts/history");
   const rows = list.rows.map((row): AlertList["rows"][number] => {
-    if (row.name === "BudgetMissedFast") return { ...row, state: "firing", instances: [{ labels, state: "firing", since: since ?? "", value: 0.213, summary: "shop POST /checkout/confirm: 21.3 % of requests late or out of time, mostly price rates by upstream_timeout", silenced: false }] };
-    if (row.name === "OrphanWork") return { ...row, state: "pending", instances: [{ labels: { service: "rates", stage: "convert", cause: "client_disconnect" }, state: "pending", since: since ?? "", value: 71, summary: "rates works 71 s for nobody", silenced: true }] };
+    if (row.name === "BudgetMissedFast") return { ...row, state: "firing", instances: [{ labels, state: "firing", since: since ?? "", value: 0.213, summary: "shop POST /checkout/confirm: 21.3 % of requests late or out of time, mostly price rates by upstream_timeout", silenced: false, examples: [{ trace_id: "0af7651916cd43dd8448eb211c80319c", text: "shop POST /checkout/confirm was late by 0.3 s\n\n  opening 1 s\n" }] }] };
+    if (row.name === "OrphanWork") return { ...row, state: "pending", instances: [{ labels: { service: "rates", stage: "convert", cause: "client_disconnect" }, state: "pending", since: since ?? "", value: 71, summary: "rates works 71 s for nobody", silenced: true, examples: [] }] };
     return { ...row, state: "inactive", instances: [] };
   });
   const firing: AlertList = { ...list, problem: "webhook hooks.example: status 503", tells: ["webhook hooks.example"], evaluated_at: new Date().toISOString(), rows };
   await page.route("**/api/v1/alerts", (route) => route.fulfill({ json: firing }));
-  const gone = { at: last ?? "", name: "RenewedClock", labels: { service: "stock", stage: "reserve", rule: "renewed_clock" }, state: "resolved", value: 4, summary: "stock renewed its clock 4 times" } as const;
+  const gone: AlertHistory["rows"][number] = { at: last ?? "", name: "RenewedClock", labels: { service: "stock", stage: "reserve", rule: "renewed_clock" }, state: "resolved", value: 4, summary: "stock renewed its clock 4 times", examples: [] };
   const changes: AlertHistory = { ...history, rows: [gone] };
   await page.route("**/api/v1/alerts/history*", (route) => route.fulfill({ json: changes }));
 }
@@ -84,6 +84,9 @@ it("tells the overview and the navigation of what fires, and tests who is told",
   await settled(page);
   expect(await page.locator("h1").textContent()).toBe("One alert fires; 1 is pending");
   expect(await page.locator(".alert-card h2").allTextContents()).toEqual(["BudgetMissedFast", "OrphanWork", "RenewedClock"]);
+  await page.getByText("shop POST /checkout/confirm was late by 0.3 s").first().click();
+  await page.getByText("opening 1 s").waitFor();
+  expect(await page.getByRole("link", { name: "0af76519" }).getAttribute("href")).toBe("/traces/0af7651916cd43dd8448eb211c80319c");
   await page.getByRole("button", { name: "Send a test" }).click();
   await page.getByText("webhook hooks.example: delivered").waitFor();
   expect(complaints).toEqual([]);

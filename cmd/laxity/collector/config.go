@@ -35,6 +35,8 @@ type Config struct {
 	Insecure  bool
 	// Fsync writes the queues through to the disk before a request is acknowledged.
 	Fsync bool
+	// QueueSpans is how many spans may wait on disk for each exporter; what comes on top is refused, to be sent again. Default 5,000,000.
+	QueueSpans int
 	// MemoryMiB bounds the heap: above it requests are refused, to be sent again. Default 1024.
 	MemoryMiB  int
 	LogLevel   string // debug, info, warn or error; default warn
@@ -66,6 +68,9 @@ func (c Config) Validate() error {
 	}
 	if c.MemoryMiB < 0 || c.MemoryMiB > 0 && c.MemoryMiB < 128 {
 		errs = append(errs, fmt.Errorf("memory limit is %d MiB; the least is 128", c.MemoryMiB))
+	}
+	if c.QueueSpans != 0 && c.QueueSpans < leastQueueSpans {
+		errs = append(errs, fmt.Errorf("--queue-spans is %d; the least is %d", c.QueueSpans, leastQueueSpans))
 	}
 	return errors.Join(errs...)
 }
@@ -109,6 +114,9 @@ func (c Config) YAML() ([]byte, error) {
 	if c.MemoryMiB == 0 {
 		c.MemoryMiB = defaultMemoryMiB
 	}
+	if c.QueueSpans == 0 {
+		c.QueueSpans = DefaultQueueSpans
+	}
 	if c.LogLevel == "" {
 		c.LogLevel = "warn"
 	}
@@ -128,3 +136,12 @@ func (c Config) YAML() ([]byte, error) {
 }
 
 const defaultMemoryMiB = 1024
+
+// DefaultQueueSpans is how many spans may wait for each exporter.
+const (
+	DefaultQueueSpans = 5_000_000
+	leastQueueSpans   = 1000
+)
+
+// AtMost is a size of batches: as wanted, but no more than one of parts of what the queue holds.
+func (c Config) AtMost(wanted, parts int) int { return min(wanted, c.QueueSpans/parts) }

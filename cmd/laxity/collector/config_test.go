@@ -29,6 +29,7 @@ func TestValidate(t *testing.T) {
 		"open HTTP":         func(c *Config) { c.HTTP = ":4318" },
 		"a name is no port": func(c *Config) { c.Metrics = "localhost" },
 		"too little memory": func(c *Config) { c.MemoryMiB = 10 },
+		"tiny queue":        func(c *Config) { c.QueueSpans = 10 },
 		"no such rules":     func(c *Config) { c.ClassifyRules = filepath.Join(t.TempDir(), "none.yaml") },
 		"unit":              func(c *Config) { c.BudgetFrom = []classify.BudgetFrom{{Attribute: "a", Unit: "min"}} },
 	} {
@@ -58,6 +59,7 @@ func TestTheCollectorTakesTheConfiguration(t *testing.T) {
 		"plain": func(*Config) {},
 		"all": func(c *Config) {
 			c.NoRawSpans, c.TokenFile, c.Fsync, c.LogLevel, c.MemoryMiB = true, "/tmp/a \"token\"", true, "debug", 256
+			c.QueueSpans = 1000
 			c.Redact = redactprocessor.Config{Keys: []redactprocessor.Key{{Pattern: "user.*", Action: "hash"}}, Values: []string{`\d{4}"`}, Salt: "a: $b"}
 			c.BudgetFrom = []classify.BudgetFrom{{Attribute: "x-${env:HOME}", Unit: "ms"}}
 			c.ClassifyRules = filepath.Join(t.TempDir(), "$mine.yaml")

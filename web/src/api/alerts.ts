@@ -1,9 +1,7 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import type { ExampleSource } from "../model/alerts.ts";
-import { worstFirst } from "../model/alerts.ts";
 import type { Window } from "../model/window.ts";
 import { change, getJSON } from "./client.ts";
-import type { AlertHistory, AlertList, AlertTest, NewSilence, Silence, SilenceList, TraceSearch } from "./shapes.ts";
+import type { AlertHistory, AlertList, AlertTest, NewSilence, Silence, SilenceList } from "./shapes.ts";
 
 // Alerts are evaluated once a minute.
 const refresh = 30_000;
@@ -21,16 +19,6 @@ export function useAlertHistory(window: Window, name: string) {
     getNextPageParam: (page) => page.next || undefined,
     placeholderData: keepPreviousData,
     refetchInterval: refresh,
-  });
-}
-
-/** The worst of the latest traces that show an alert. */
-export function useExamples(source: ExampleSource | null) {
-  return useQuery({
-    queryKey: ["alerts", "examples", source],
-    queryFn: async ({ signal }) => worstFirst((await getJSON<TraceSearch>("/traces", { ...source, limit: 100 }, signal)).rows),
-    enabled: source !== null,
-    staleTime: 60_000,
   });
 }
 

@@ -1254,6 +1254,8 @@ export interface components {
                 guard: string;
                 /** @description only Prometheus can evaluate it */
                 outside: boolean;
+                /** @description how soon somebody is told of trouble as bad as the limit, at the latest */
+                within_s: number;
                 /** @enum {string} */
                 state: "inactive" | "pending" | "firing";
                 /** @description sets of which one must hold as a whole */
@@ -1262,6 +1264,12 @@ export interface components {
                     per: string;
                     over_s: number;
                     at_least: number;
+                    /** @description limits of routes that have their own */
+                    instead: {
+                        service: string;
+                        route: string;
+                        at_least: number;
+                    }[];
                     growth: number;
                     before_s: number;
                     forecast_s: number;
@@ -1276,6 +1284,7 @@ export interface components {
                     value: number;
                     summary: string;
                     silenced: boolean;
+                    examples: components["schemas"]["AlertExamples"];
                 }[];
             }[];
         };
@@ -1294,9 +1303,15 @@ export interface components {
                 state: "inactive" | "pending" | "firing" | "resolved";
                 value: number;
                 summary: string;
+                examples: components["schemas"]["AlertExamples"];
             }[];
             next: components["schemas"]["Next"];
         };
+        /** @description accounts of the traces that showed it best when it began to fire, worst first, as people were told */
+        AlertExamples: {
+            trace_id: string;
+            text: string;
+        }[];
         AlertTest: {
             told: {
                 to: string;

@@ -1,7 +1,6 @@
 import { useState } from "react";
 import { Link } from "wouter";
-import { useExamples } from "../api/alerts.ts";
-import { exampleSource, exampleText, formatValue, labelPairs, limitText, lowestLimit, reportPath, type Entry } from "../model/alerts.ts";
+import { exampleSource, exampleTitle, formatValue, labelPairs, limitText, lowestLimit, reportPath, type Entry, type Example } from "../model/alerts.ts";
 import { searchPath } from "../model/filters.ts";
 import { ago, formatInstant } from "../model/instants.ts";
 import { words } from "../model/words.ts";
@@ -34,14 +33,14 @@ export function AlertCard({ entry, unfolded }: { entry: Entry; unfolded: boolean
       </div>
       <p className="says"><bdi>{entry.summary}</bdi></p>
       <dl className="alert-facts">
-        <div><dt>{entry.state === "resolved" ? "Last value" : "Value"}</dt><dd><b className={entry.state === "firing" ? "bad" : undefined}>{formatValue(entry.value, alert.unit)}</b> <span className="quiet">against {limitText(alert)}</span><Gauge entry={entry} /></dd></div>
+        <div><dt>{entry.state === "resolved" ? "Last value" : "Value"}</dt><dd><b className={entry.state === "firing" ? "bad" : undefined}>{formatValue(entry.value, alert.unit)}</b> <span className="quiet">against {limitText(alert, entry.labels)}</span><Gauge entry={entry} /></dd></div>
         {labelPairs(entry.labels).map(([name, value]) => <div key={name}><dt>{words(name)}</dt><dd><bdi>{name === "cause" || name === "rule" || name === "phase" ? words(value) : value}</bdi></dd></div>)}
       </dl>
-      {entry.state !== "resolved" && (
+      {(entry.state !== "resolved" || entry.examples.length > 0) && (
         <details className="small" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
-          <summary>What to do{source && ", and the worst traces"}</summary>
-          <p>{alert.do}</p>
-          {source && open && <Examples source={source} />}
+          <summary>{[entry.state !== "resolved" && "What to do", entry.examples.length > 0 && "the worst traces as they were told"].filter(Boolean).join(", and ")}</summary>
+          {entry.state !== "resolved" && <p>{alert.do}</p>}
+          {open && <Examples examples={entry.examples} />}
         </details>
       )}
       <div className="actions">
@@ -55,7 +54,7 @@ export function AlertCard({ entry, unfolded }: { entry: Entry; unfolded: boolean
 
 /** The value as a length, with a mark where the lowest limit lies. */
 function Gauge({ entry }: { entry: Entry }) {
-  const limit = lowestLimit(entry.alert);
+  const limit = lowestLimit(entry.alert, entry.labels);
   if (limit === null || limit <= 0) return null;
   const end = Math.max(limit, entry.value) * 1.15;
   return (
@@ -67,14 +66,19 @@ function Gauge({ entry }: { entry: Entry }) {
   );
 }
 
-function Examples({ source }: { source: Record<string, string> }) {
-  const examples = useExamples(source);
-  if (examples.isPending) return <p className="quiet small pending">Reading the worst traces …</p>;
-  if (examples.isError) return <p className="quiet small">The worst traces could not be read: {examples.error.message}</p>;
-  if (examples.data.length === 0) return <p className="quiet small">No trace of it is found by search.</p>;
+/** The accounts that people were told when it began to fire. */
+function Examples({ examples }: { examples: Example[] }) {
   return (
-    <ul className="alert-examples" aria-label="Worst of the latest traces">
-      {examples.data.map((row) => <li key={row.trace_id}><Link className="mono" href={`/traces/${row.trace_id}`} title={`Open the statement of trace ${row.trace_id}`}>{row.trace_id.slice(0, 8)}</Link> <bdi>{exampleText(row)}</bdi></li>)}
+    <ul className="alert-examples" aria-label="Traces that showed it best when it began to fire">
+      {examples.map((example) => (
+        <li key={example.trace_id}>
+          <Link className="mono" href={`/traces/${example.trace_id}`} title={`Open the statement of trace ${example.trace_id}`}>{example.trace_id.slice(0, 8)}</Link>
+          <details>
+            <summary><bdi>{exampleTitle(example)}</bdi></summary>
+            <pre tabIndex={0} aria-label={`Statement of trace ${example.trace_id}`}>{example.text}</pre>
+          </details>
+        </li>
+      ))}
     </ul>
   );
 }

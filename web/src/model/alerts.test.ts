@@ -1,23 +1,22 @@
 import { describe, expect, it } from "vitest";
-import type { TraceRow } from "../api/shapes.ts";
-import { again, alertSentence, entries, exampleSource, exampleText, formatValue, limitText, loud, lowestLimit, matchersOf, readMatchers, reportPath, worstFirst, writeMatchers, type Alert, type Change } from "./alerts.ts";
+import { again, alertSentence, entries, exampleSource, exampleTitle, formatValue, limitText, loud, lowestLimit, matchersOf, readMatchers, reportPath, writeMatchers, type Alert, type Change } from "./alerts.ts";
 
 type Instance = Alert["instances"][number];
 
 function condition(value: string, at_least: number, over_s: number, more: Partial<Alert["conditions"][number][number]> = {}): Alert["conditions"][number][number] {
-  return { value, per: "", over_s, at_least, growth: 0, before_s: 0, forecast_s: 0, ...more };
+  return { value, per: "", over_s, at_least, instead: [], growth: 0, before_s: 0, forecast_s: 0, ...more };
 }
 
 function alert(name: string, more: Partial<Alert> = {}): Alert {
-  return { name, severity: "page", sli: "", unit: "", meaning: "", do: "", guard: "", outside: false, state: "inactive", conditions: [], instances: [], ...more };
+  return { name, severity: "page", sli: "", unit: "", meaning: "", do: "", guard: "", outside: false, within_s: 3600, state: "inactive", conditions: [], instances: [], ...more };
 }
 
 function instance(more: Partial<Instance> = {}): Instance {
-  return { labels: { service: "shop" }, state: "firing", since: "2026-01-01T10:00:00Z", value: 1, summary: "it is bad", silenced: false, ...more };
+  return { labels: { service: "shop" }, state: "firing", since: "2026-01-01T10:00:00Z", value: 1, summary: "it is bad", silenced: false, examples: [], ...more };
 }
 
 function change(more: Partial<Change> = {}): Change {
-  return { at: "2026-01-01T09:00:00Z", name: "A", labels: { service: "shop" }, state: "resolved", value: 1, summary: "it was bad", ...more };
+  return { at: "2026-01-01T09:00:00Z", name: "A", labels: { service: "shop" }, state: "resolved", value: 1, summary: "it was bad", examples: [], ...more };
 }
 
 const missed = alert("A", {
@@ -64,11 +63,16 @@ it("counts as loud what fires and is not silenced", () => {
 
 it("writes limits in the unit of the alert, one for each set that suffices", () => {
   expect(limitText(missed)).toBe("14.4 % in 1 h or 6 % in 6 h");
-  expect(lowestLimit(missed)).toBe(0.06);
+  expect(lowestLimit(missed, {})).toBe(0.06);
+  const own = alert("A", { unit: "ratio", conditions: [[condition("missed", 0.144, 3600, { instead: [{ service: "shop", route: "/buy", at_least: 0.0144 }] })]] });
+  expect(limitText(own)).toBe("14.4 % in 1 h");
+  expect(limitText(own, { service: "shop", route: "/buy" })).toBe("1.44 % in 1 h");
+  expect(lowestLimit(own, { service: "shop", route: "/buy" })).toBe(0.0144);
+  expect(lowestLimit(own, { service: "shop", route: "/" })).toBe(0.144);
   expect(limitText(alert("B", { unit: "s", conditions: [[condition("worker_lag", 300, 0)]] }))).toBe("300 s");
   const eroding = alert("C", { unit: "s", conditions: [[condition("margin", 0, 604_800, { forecast_s: 1_209_600 })]] });
   expect(limitText(eroding)).toBe("zero within 14 d");
-  expect(lowestLimit(eroding)).toBeNull();
+  expect(lowestLimit(eroding, {})).toBeNull();
   expect(formatValue(12_345, "")).toBe("12,345");
 });
 
@@ -85,11 +89,8 @@ it("leads to the report that says more", () => {
   expect(reportPath({ alert: alert("W", { conditions: [[condition("worker_lag", 300, 0)]] }), labels: {} })).toBeNull();
 });
 
-it("takes the traces with the least margin and says so", () => {
-  const row = (trace_id: string, margin_s: number | null) => ({ trace_id, margin_s, budget_s: 1, duration_s: 2, service: "shop", route: "/buy", outcome: margin_s === null ? "cancelled" : "done" }) as TraceRow;
-  const worst = worstFirst([row("a", null), row("b", 0.5), row("c", -1), row("d", -0.25)]);
-  expect(worst.map((one) => one.trace_id)).toEqual(["c", "d", "b"]);
-  expect([...worst, row("a", null)].map(exampleText)).toEqual(["/buy was 1 s over its 1 s", "/buy was 250 ms over its 1 s", "/buy had 500 ms of 1 s left", "/buy took 2 s, cancelled"]);
+it("names a statement by its first line", () => {
+  expect(exampleTitle({ trace_id: "a", text: "shop /buy was late\n\n  opening 1 s\n" })).toBe("shop /buy was late");
 });
 
 it("reads and writes the labels of a silence", () => {

@@ -1,12 +1,12 @@
-import type { AlertHistory, AlertLabels, AlertList, NewSilence, Silence, TraceRow } from "../api/shapes.ts";
+import type { AlertHistory, AlertLabels, AlertList, NewSilence, Silence } from "../api/shapes.ts";
 import type { Filters } from "./filters.ts";
 import { nanos } from "./instants.ts";
 import { formatCount, formatSeconds } from "./seconds.ts";
-import { words } from "./words.ts";
 
 export type Alert = AlertList["rows"][number];
 export type Change = AlertHistory["rows"][number];
 type Condition = Alert["conditions"][number][number];
+export type Example = Alert["instances"][number]["examples"][number];
 
 /** One thing to look at: an alert for one value of its labels. */
 export interface Entry {
@@ -17,6 +17,7 @@ export interface Entry {
   value: number;
   summary: string;
   silenced: boolean;
+  examples: Example[];
 }
 
 const order = { firing: 0, pending: 1, resolved: 2 };
@@ -68,13 +69,18 @@ export function formatValue(value: number, unit: string): string {
 }
 
 /** The limits that the value of an alert is held against: one of each set of conditions, any of which suffices. */
-export function limitText(alert: Alert): string {
-  return alert.conditions.flatMap(([first]) => (first ? [limitOf(first, alert.unit)] : [])).join(" or ");
+export function limitText(alert: Alert, labels: AlertLabels = {}): string {
+  return alert.conditions.flatMap(([first]) => (first ? [limitOf(first, alert.unit, labels)] : [])).join(" or ");
 }
 
-function limitOf(condition: Condition, unit: string): string {
+/** The limit of a condition, which routes may have their own of. */
+function atLeast(condition: Condition, labels: AlertLabels): number {
+  return condition.instead.find((own) => own.service === labels.service && own.route === labels.route)?.at_least ?? condition.at_least;
+}
+
+function limitOf(condition: Condition, unit: string, labels: AlertLabels): string {
   if (condition.forecast_s > 0) return `zero within ${formatLength(condition.forecast_s)}`;
-  return `${formatValue(condition.at_least, unit)}${condition.over_s > 0 ? ` in ${formatLength(condition.over_s)}` : ""}`;
+  return `${formatValue(atLeast(condition, labels), unit)}${condition.over_s > 0 ? ` in ${formatLength(condition.over_s)}` : ""}`;
 }
 
 export function formatLength(seconds: number): string {
@@ -84,8 +90,8 @@ export function formatLength(seconds: number): string {
 }
 
 /** The smallest limit: what is below it does not alert. Null where the limit is a time at which a line ends. */
-export function lowestLimit(alert: Alert): number | null {
-  const firsts = alert.conditions.flatMap(([first]) => (first && first.forecast_s === 0 ? [first.at_least] : []));
+export function lowestLimit(alert: Alert, labels: AlertLabels): number | null {
+  const firsts = alert.conditions.flatMap(([first]) => (first && first.forecast_s === 0 ? [atLeast(first, labels)] : []));
   return firsts.length > 0 ? Math.min(...firsts) : null;
 }
 
@@ -132,20 +138,9 @@ export function reportPath(entry: Pick<Entry, "alert" | "labels">): { path: stri
   return null;
 }
 
-const mostExamples = 3;
-
-/** The traces with the least margin. */
-export function worstFirst(rows: readonly TraceRow[]): TraceRow[] {
-  return [...rows].sort((a, b) => (a.margin_s ?? Number.MAX_VALUE) - (b.margin_s ?? Number.MAX_VALUE)).slice(0, mostExamples);
-}
-
-/** What a trace says about its budget, in a few words. */
-export function exampleText(row: TraceRow): string {
-  const name = row.route || row.service;
-  const how = row.outcome === "done" ? "" : `, ${words(row.outcome).toLowerCase()}`;
-  if (row.margin_s === null) return `${name} took ${formatSeconds(row.duration_s)}${how}`;
-  const left = row.margin_s < 0 ? `was ${formatSeconds(-row.margin_s)} over its ${formatSeconds(row.budget_s)}` : `had ${formatSeconds(row.margin_s)} of ${formatSeconds(row.budget_s)} left`;
-  return `${name} ${left}${how}`;
+/** The first line of a statement, which says what it is about. */
+export function exampleTitle(example: Example): string {
+  return example.text.split("\n", 1)[0] ?? "";
 }
 
 /** A silence like one that was ended, for what it would have had left at that instant; null if that is nothing. */

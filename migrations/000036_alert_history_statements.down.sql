@@ -1,0 +1,1 @@
+ALTER TABLE alert_history DROP COLUMN IF EXISTS statements
