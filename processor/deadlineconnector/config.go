@@ -41,10 +41,20 @@ type Config struct {
 	Buckets []float64 `mapstructure:"buckets"`
 	// RatioBuckets are the upper bounds of the histogram of the used share of the budget.
 	RatioBuckets []float64 `mapstructure:"ratio_buckets"`
+	// Exponential replaces both by exponential histograms.
+	Exponential ExponentialConfig `mapstructure:"exponential"`
 	// DedupSpans is about how many of the latest spans are remembered, so that one sent again counts once; 0 is none. 131072.
 	DedupSpans int `mapstructure:"dedup_spans"`
 	// Skeletons finds orphan work before storage does.
 	Skeletons SkeletonsConfig `mapstructure:"skeletons"`
+}
+
+// ExponentialConfig says how histograms whose buckets follow the values are kept.
+type ExponentialConfig struct {
+	// Enabled. false.
+	Enabled bool `mapstructure:"enabled"`
+	// MaxSize is how many buckets one may have. 160.
+	MaxSize int `mapstructure:"max_size"`
 }
 
 // SkeletonsConfig bounds what is kept of spans that are gone.
@@ -70,6 +80,7 @@ func defaultConfig() *Config {
 		Exemplars:        true,
 		Buckets:          slices.Clone(defaultBuckets),
 		RatioBuckets:     slices.Clone(defaultRatioBuckets),
+		Exponential:      ExponentialConfig{MaxSize: maxBuckets},
 		DedupSpans:       1 << 17,
 		Skeletons:        SkeletonsConfig{Enabled: true, MemoryMiB: 16},
 	}
@@ -103,6 +114,9 @@ func (c *Config) Validate() error {
 	}
 	if c.DedupSpans < 0 || c.DedupSpans > maxDedup {
 		errs = append(errs, fmt.Errorf("dedup_spans is %d; use 0 (off) to %d", c.DedupSpans, maxDedup))
+	}
+	if c.Exponential.Enabled && (c.Exponential.MaxSize < 2 || c.Exponential.MaxSize > maxBuckets) {
+		errs = append(errs, fmt.Errorf("exponential::max_size is %d; use 2 to %d", c.Exponential.MaxSize, maxBuckets))
 	}
 	if c.Skeletons.Enabled && c.Skeletons.MemoryMiB < 1 {
 		errs = append(errs, fmt.Errorf("skeletons::memory_mib is %d; it must be positive (skeletons::enabled: false turns them off)", c.Skeletons.MemoryMiB))

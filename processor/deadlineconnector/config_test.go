@@ -23,6 +23,7 @@ func TestWrongConfigurationsAreToldApart(t *testing.T) {
 		"max_age is -1s":                     func(c *Config) { c.MaxAge = -time.Second },
 		"dedup_spans is -1":                  func(c *Config) { c.DedupSpans = -1 },
 		"skeletons::memory_mib is 0":         func(c *Config) { c.Skeletons.MemoryMiB = 0 },
+		"exponential::max_size is 1":         func(c *Config) { c.Exponential = ExponentialConfig{true, 1} },
 		"buckets has 0 bounds":               func(c *Config) { c.Buckets = nil },
 		"buckets has the bound -1":           func(c *Config) { c.Buckets = []float64{-1, 0} },
 		"0.5 does not come after 1":          func(c *Config) { c.Buckets = []float64{1, 0.5} },
@@ -43,7 +44,7 @@ func TestEverySettingIsRead(t *testing.T) {
 	c := NewFactory().CreateDefaultConfig().(*Config)
 	err := confmap.NewFromStringMap(map[string]any{
 		"flush_interval": "1s", "temporality": "delta", "max_series": 5, "series_expiration": "5s", "max_age": "0s", "exemplars": false,
-		"buckets": []any{0.1, 1}, "ratio_buckets": []any{1}, "dedup_spans": 0, "skeletons": map[string]any{"enabled": true, "memory_mib": 1},
+		"buckets": []any{0.1, 1}, "ratio_buckets": []any{1}, "dedup_spans": 0, "exponential": map[string]any{"enabled": true, "max_size": 20}, "skeletons": map[string]any{"enabled": true, "memory_mib": 1},
 	}).Unmarshal(c)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +53,7 @@ func TestEverySettingIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.FlushInterval != time.Second || c.Temporality != Delta || c.MaxSeries != 5 || c.SeriesExpiration != 5*time.Second || c.MaxAge != 0 ||
-		c.Exemplars || len(c.Buckets) != 2 || len(c.RatioBuckets) != 1 || c.DedupSpans != 0 || c.Skeletons != (SkeletonsConfig{true, 1}) {
+		c.Exemplars || len(c.Buckets) != 2 || len(c.RatioBuckets) != 1 || c.DedupSpans != 0 || c.Exponential != (ExponentialConfig{true, 20}) || c.Skeletons != (SkeletonsConfig{true, 1}) {
 		t.Errorf("%+v", c)
 	}
 }

@@ -77,6 +77,12 @@ func newMeter(set connector.Settings, config *Config, next consumer.Metrics) (*m
 	}
 	m.rest.table = newTable(&limit{max: math.MaxInt64}, &m.bounds, began)
 	m.rest.at(&place{}, 0)
+	if config.Exponential.Enabled {
+		m.rest.most = config.Exponential.MaxSize
+		for i := range m.shards {
+			m.shards[i].most = config.Exponential.MaxSize
+		}
+	}
 	for id := range m.bounds {
 		m.bounds[id] = config.Buckets
 	}
@@ -116,7 +122,7 @@ func (m *meter) run() {
 	for {
 		select {
 		case <-ticker.C:
-			m.export(context.Background())
+			m.export(context.Background(), false)
 		case <-m.stop:
 			return
 		}
@@ -131,7 +137,7 @@ func (m *meter) Shutdown(ctx context.Context) error {
 	close(m.stop)
 	<-m.stopped
 	m.stop = nil
-	m.export(ctx)
+	m.export(ctx, true)
 	m.own.Shutdown()
 	return nil
 }

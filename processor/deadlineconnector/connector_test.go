@@ -104,7 +104,7 @@ func (r *rig) entry(service, route string, budget, lasted float64) ptrace.Span {
 func (r *rig) flush() points {
 	r.t.Helper()
 	r.sink.Reset()
-	r.export(r.t.Context())
+	r.export(r.t.Context(), false)
 	return read(r.sink.AllMetrics())
 }
 
@@ -342,7 +342,7 @@ func TestManySendersAtOnceLoseNothing(t *testing.T) {
 		})
 	}
 	for range 5 {
-		r.export(t.Context())
+		r.export(t.Context(), false)
 	}
 	group.Wait()
 	if n := r.flush().total("deadline.requests"); n != senders*each {

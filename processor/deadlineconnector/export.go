@@ -17,9 +17,9 @@ const chunk = 1000
 // overflowLabel marks the series that take what max_series has no place for, as OpenTelemetry names it.
 const overflowLabel = "otel.metric.overflow"
 
-// export sends every live series, or with deltas those that changed, in requests of bounded size.
-func (m *meter) export(ctx context.Context) {
-	e := exporter{m: m, at: m.clock.now()}
+// export sends every live series, or with deltas those that changed, in requests of bounded size. Last is the one at the end.
+func (m *meter) export(ctx context.Context, last bool) {
+	e := exporter{m: m, at: m.clock.now(), last: last}
 	if m.config.SeriesExpiration > 0 {
 		e.before = e.at - int64(m.config.SeriesExpiration)
 	}
@@ -67,6 +67,7 @@ type exporter struct {
 	before  int64  // what did not change since then expires
 	table   *table // of the shard that is exported
 	since   int64  // when it was exported before
+	last    bool   // none comes after this one
 	points  int
 	metrics pmetric.Metrics
 	slice   pmetric.MetricSlice
@@ -106,6 +107,8 @@ func (e *exporter) metric(id metricID) pmetric.Metric {
 	metric.SetDescription(d.Meaning)
 	temporality := e.m.config.Temporality.pdata()
 	switch {
+	case kinds[id] == kindHistogram && e.m.config.Exponential.Enabled:
+		metric.SetEmptyExponentialHistogram().SetAggregationTemporality(temporality)
 	case kinds[id] == kindHistogram:
 		metric.SetEmptyHistogram().SetAggregationTemporality(temporality)
 	case d.Instrument == budgetattr.Gauge:
@@ -138,11 +141,12 @@ func (e *exporter) group(g *group) {
 		if delta && p.metric != mStillRunning {
 			start = e.since
 		}
-		if kinds[p.metric] == kindHistogram {
-			e.histogram(metric.Histogram().DataPoints().AppendEmpty(), g, p, start)
-		} else {
-			e.number(metric.Sum().DataPoints().AppendEmpty(), g, p, start)
+		if p.again && !delta && !e.last {
+			p.again = false
+			e.point(metric, g, &point{metric: p.metric, label: p.label}, start)
+			continue
 		}
+		e.point(metric, g, p, start)
 		p.fresh = false
 		if p.example != 0 {
 			g.rare.examples[p.example-1].fresh = false
@@ -154,11 +158,22 @@ func (e *exporter) group(g *group) {
 	if g.misses == 0 || g.misses >= e.at || delta && g.misses != e.since {
 		return
 	}
-	for _, m := range [misses]metricID{mLate, mExhausted, mDegraded} {
+	for _, m := range missMetrics {
 		if miss&(1<<m) == 0 {
 			e.points++
 			e.number(e.metric(m).Sum().DataPoints().AppendEmpty(), g, &point{metric: m}, g.misses)
 		}
+	}
+}
+
+func (e *exporter) point(to pmetric.Metric, g *group, p *point, start int64) {
+	switch {
+	case kinds[p.metric] != kindHistogram:
+		e.number(to.Sum().DataPoints().AppendEmpty(), g, p, start)
+	case e.m.config.Exponential.Enabled:
+		e.exponential(to.ExponentialHistogram().DataPoints().AppendEmpty(), g, p, start)
+	default:
+		e.histogram(to.Histogram().DataPoints().AppendEmpty(), g, p, start)
 	}
 }
 
@@ -194,6 +209,20 @@ func (e *exporter) histogram(dp pmetric.HistogramDataPoint, g *group, p *point, 
 		for range bounds {
 			dp.BucketCounts().Append(0)
 		}
+	}
+	e.label(dp.Attributes(), g, p)
+	if x := e.exemplar(g, p); x != nil {
+		x.write(dp.Exemplars().AppendEmpty())
+	}
+}
+
+func (e *exporter) exponential(dp pmetric.ExponentialHistogramDataPoint, g *group, p *point, start int64) {
+	dp.SetStartTimestamp(pcommon.Timestamp(start))
+	dp.SetTimestamp(pcommon.Timestamp(e.at))
+	dp.SetCount(p.count)
+	dp.SetSum(p.sum)
+	if p.buckets != 0 {
+		g.exponential(p).write(dp)
 	}
 	e.label(dp.Attributes(), g, p)
 	if x := e.exemplar(g, p); x != nil {

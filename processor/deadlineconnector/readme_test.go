@@ -39,6 +39,7 @@ func TestReadmeLoads(t *testing.T) {
 	for field, value := range map[string]any{
 		"flush_interval": d.FlushInterval, "temporality": d.Temporality, "max_series": d.MaxSeries, "series_expiration": short(d.SeriesExpiration),
 		"max_age": short(d.MaxAge), "exemplars": d.Exemplars, "dedup_spans": d.DedupSpans, "skeletons::enabled": d.Skeletons.Enabled,
+		"exponential::enabled": d.Exponential.Enabled, "exponential::max_size": d.Exponential.MaxSize,
 		"skeletons::memory_mib": d.Skeletons.MemoryMiB,
 	} {
 		if row := fmt.Sprintf("| `%s` | `%v` |", field, value); !strings.Contains(string(text), row) {

@@ -36,10 +36,11 @@ type group struct {
 	rare   *rare
 }
 
-// rare is what few groups have: the bits of buckets beyond 32, by place, and examples of misses.
+// rare is what few groups have: the bits of buckets beyond 32, by place, examples of misses, and exponential histograms.
 type rare struct {
-	wide     map[int]uint64
-	examples []exemplar
+	wide         map[int]uint64
+	examples     []exemplar
+	exponentials []exponential
 }
 
 func (g *group) uncommon() *rare {
@@ -54,11 +55,14 @@ type point struct {
 	metric metricID
 	// fresh: it changed since the last export.
 	fresh bool
-	label uint16 // its number among the labels
-	// buckets is where those of a histogram begin among the counts, plus 1; 0 while all observations are in the first one.
+	// again: there was such a series before, which expired. It is exported at zero first.
+	again   bool
+	label   uint16 // its number among the labels
+	example uint16 // its place among the examples, plus 1
+	// buckets is where those of a histogram begin among the counts, plus 1; 0 while all observations are in the first one. Of an
+	// exponential histogram it is its place among those, plus 1.
 	buckets uint32
 	last    uint32 // when it last changed, in seconds since the table began
-	example uint32 // its place among the examples, plus 1
 	start   int64  // from when it counts, in nanoseconds since 1970
 	count   uint64
 	sum     float64
@@ -72,10 +76,12 @@ type exemplar struct {
 	fresh bool // not exported yet
 }
 
-// isMiss: these have a series from the first request on, so that the rate of misses is known from the first one on.
-func isMiss(m metricID) bool { return m == mLate || m == mExhausted || m == mDegraded }
+// missMetrics have a series from the first request on, so that the rate of misses is known from the first one on.
+var missMetrics = [misses]metricID{mLate, mExhausted, mDegraded}
 
 const misses = 3
+
+func isMiss(m metricID) bool { return m == mLate || m == mExhausted || m == mDegraded }
 
 // limit bounds how many series several tables have together.
 type limit struct {
@@ -96,6 +102,7 @@ func (l *limit) take(n int64) bool {
 type table struct {
 	limit  *limit
 	bounds *[metricCount][]float64
+	most   int // buckets of an exponential histogram; 0 if they are explicit
 	began  int64
 	// since is the time of the export before, from which new series count.
 	since   int64
@@ -103,6 +110,7 @@ type table struct {
 	order   []*group
 	labels  labels
 	expired int64 // since the last export
+	gone    gone
 }
 
 func newTable(l *limit, bounds *[metricCount][]float64, began int64) *table {
@@ -151,7 +159,7 @@ func (t *table) newPoint(g *group, m metricID, label uint16) *point {
 		}
 		g.points = make([]point, 0, size)
 	}
-	g.points = append(g.points, point{metric: m, label: label, start: start, fresh: true})
+	g.points = append(g.points, point{metric: m, label: label, start: start, fresh: true, again: t.gone.has(g, m, label)})
 	if m == mRequests && g.misses == 0 && t.limit.take(int64(misses-g.missPoints())) {
 		g.misses = t.since
 	}
@@ -180,7 +188,9 @@ func (t *table) add(g *group, v *value, n uint64, now uint32) *point {
 	case kindHistogram:
 		p.count += n
 		p.sum += v.amount * float64(n)
-		if bucket := bucketOf(t.bounds[v.metric], v.amount); bucket > 0 || p.buckets > 0 {
+		if t.most > 0 {
+			g.exponential(p).add(v.amount, n, t.most)
+		} else if bucket := bucketOf(t.bounds[v.metric], v.amount); bucket > 0 || p.buckets > 0 {
 			t.bucket(g, p, bucket, n)
 		}
 	case kindFloat:
@@ -198,7 +208,7 @@ func (g *group) example(p *point, x exemplar) {
 	r := g.uncommon()
 	if p.example == 0 {
 		r.examples = append(r.examples, x)
-		p.example = uint32(len(r.examples))
+		p.example = uint16(len(r.examples))
 		return
 	}
 	r.examples[p.example-1] = x
@@ -278,6 +288,10 @@ func (t *table) clear(g *group, p *point) {
 	if p.buckets == 0 {
 		return
 	}
+	if t.most > 0 {
+		*g.exponential(p) = exponential{}
+		return
+	}
 	at := int(p.buckets) - 1
 	n := len(t.bounds[p.metric]) + 1
 	clear(g.counts[at : at+n])
@@ -313,17 +327,21 @@ func (t *table) expire(g *group, before int64) {
 	if g.misses != 0 && requests < limit {
 		removed += misses - g.missPoints()
 		g.misses = 0
-	}
-	gone := 0
-	for i := range g.points {
-		if old(&g.points[i]) {
-			gone++
+		for _, m := range missMetrics {
+			t.gone.add(g, m, 0)
 		}
 	}
-	if gone > 0 {
+	left := 0
+	for i := range g.points {
+		if p := &g.points[i]; old(p) {
+			left++
+			t.gone.add(g, p.metric, p.label)
+		}
+	}
+	if left > 0 {
 		t.drop(g, old)
 	}
-	if removed += gone; removed > 0 {
+	if removed += left; removed > 0 {
 		t.limit.used.Add(-int64(removed))
 		t.expired += int64(removed)
 	}
@@ -337,7 +355,11 @@ func (t *table) drop(g *group, gone func(*point) bool) {
 		if gone(p) {
 			continue
 		}
-		if p.buckets != 0 {
+		if p.buckets != 0 && t.most > 0 {
+			e := *g.exponential(p)
+			p.buckets = 0
+			*kept.exponential(p) = e
+		} else if p.buckets != 0 {
 			buckets := t.bucketsOf(g, p, nil)
 			at := kept.reserve(len(buckets))
 			for i, n := range buckets {

@@ -3,7 +3,15 @@ package deadlineconnector
 import (
 	"math"
 	"testing"
+	"unsafe"
 )
+
+// There are as many as series.
+func TestPointsAreSmall(t *testing.T) {
+	if size := unsafe.Sizeof(point{}); size > 40 {
+		t.Errorf("a point takes %d bytes", size)
+	}
+}
 
 // Buckets are kept in 32 bits and are exact beyond them, also when series beside them expire.
 func TestBucketsBeyond32BitsAreExact(t *testing.T) {
