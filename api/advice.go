@@ -4,9 +4,12 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/laxity-dev/laxity/internal/policy"
+	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/storage"
 )
 
@@ -22,7 +25,7 @@ const defaultFalseTimeoutRate = 0.001
 
 // advice answers with the terms that dependencies need, and with the budgets that routes need.
 func (s *Server) advice(c *gin.Context) {
-	p := readParams(c.Request.URL.RawQuery, "from", "to", "service", "route", "stage", "peer", "environment", "false_timeout_rate", "limit", "cursor")
+	p := readParams(c.Request.URL.RawQuery, "from", "to", "service", "route", "stage", "peer", "environment", "false_timeout_rate", "format", "limit", "cursor")
 	at, limit := p.window(s.config.Now()), p.limit()
 	q := storage.AdviceQuestion{
 		ReportQuestion: storage.ReportQuestion{
@@ -31,6 +34,11 @@ func (s *Server) advice(c *gin.Context) {
 			EntryFilter: storage.EntryFilter{Environment: p.text("environment", 300)},
 		},
 		Rate: p.share("false_timeout_rate", defaultFalseTimeoutRate),
+	}
+	format := oneOf(p, "format", "json", "file")
+	if format == "file" {
+		limit = maxAdvised
+		q.Limit, q.Skip = limit+1, 0
 	}
 	if p.problem != nil {
 		p.problem.write(c)
@@ -43,7 +51,46 @@ func (s *Server) advice(c *gin.Context) {
 		s.fail(c, err)
 		return
 	}
-	c.JSON(http.StatusOK, answer)
+	if format != "file" {
+		c.JSON(http.StatusOK, answer)
+		return
+	}
+	file, err := answer.file(q.Window).Encode()
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	c.Header("Content-Disposition", `attachment; filename="laxity-policy.json"`)
+	c.Data(http.StatusOK, "application/json; charset=utf-8", file)
+}
+
+// maxAdvised bounds the dependencies of a policy file.
+const maxAdvised = 10_000
+
+// file is the policy file of all that has enough calls.
+func (a *adviceAnswer) file(w storage.Window) policy.File {
+	file := policy.New(policy.Window{From: w.From.UTC().Format(time.RFC3339Nano), To: w.To.UTC().Format(time.RFC3339Nano)}, a.FalseTimeoutRate)
+	for _, r := range a.Rows {
+		if r.Enough {
+			file.Dependencies = append(file.Dependencies, policy.Dependency{
+				Service: r.Service, Stage: r.Stage, Peer: r.Peer,
+				Terms: policy.Terms{Cap: decimal(r.Advised.Cap), Observed: decimal(r.Advised.Observed), Reserve: decimal(r.Advised.Reserve), MinUseful: decimal(r.Advised.MinUseful)},
+				Why:   map[string]string{"cap": r.Reasons.Cap, "observed_limit": r.Reasons.Observed, "reserve": r.Reasons.Reserve, "min_useful": r.Reasons.MinUseful},
+			})
+		}
+	}
+	for _, r := range a.Routes {
+		file.Routes = append(file.Routes, policy.Route{Service: r.Service, Route: r.Route, Safe: decimal(r.Safe), Why: r.Reason})
+	}
+	return file
+}
+
+func decimal(s *span.Seconds) *float64 {
+	if s == nil {
+		return nil
+	}
+	f := s.Float()
+	return &f
 }
 
 func (s *Server) advise(ctx context.Context, q storage.AdviceQuestion, at page, limit int) (*adviceAnswer, error) {

@@ -149,6 +149,7 @@ func testAnswers(t *testing.T, server *Server) {
 		{"reserves", "ReserveReport", "/api/v1/reports/reserves?from=now-7h"},
 		{"attribution", "AttributionReport", "/api/v1/reports/attribution?from=now-7h"},
 		{"advice", "Advice", "/api/v1/policies/advice?from=now-7h"},
+		{"policy", "PolicyFile", "/api/v1/policies/advice?from=now-7h&format=file"},
 		{"measured", "Measured", "/api/v1/contracts/measured?from=now-7h&service=assistant&route=/answer"},
 		{"facets", "Facets", "/api/v1/facets?from=now-7h"},
 		{"markers", "MarkerList", "/api/v1/markers?from=now-7h&observed=true"},

@@ -14,13 +14,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/laxity-dev/laxity/internal/contract"
+	"github.com/laxity-dev/laxity/internal/policy"
 )
 
 // measuredRoute is what the API says of one route.
 type measuredRoute struct {
-	Window    policyWindow `json:"window"`
-	Watermark time.Time    `json:"watermark"`
-	Judged    *time.Time   `json:"judged_until"`
+	Window    policy.Window `json:"window"`
+	Watermark time.Time     `json:"watermark"`
+	Judged    *time.Time    `json:"judged_until"`
 	contract.Measured
 }
 
@@ -29,7 +30,7 @@ type contractCheck struct {
 	File    string            `json:"file"`
 	Service string            `json:"service"`
 	Route   string            `json:"route"`
-	Window  policyWindow      `json:"window"`
+	Window  policy.Window     `json:"window"`
 	Until   time.Time         `json:"watermark"`
 	Judged  *time.Time        `json:"judged_until"`
 	N       uint64            `json:"requests"`

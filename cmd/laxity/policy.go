@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,50 +10,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/laxity-dev/laxity/internal/policy"
 	"github.com/laxity-dev/laxity/sdk/budget"
 )
-
-// policyFile is the file that budget.LoadLimits reads. Missing terms do not bound; budgets of routes are advice to people, which the
-// sdk does not read.
-type policyFile struct {
-	Version      int                `json:"version"`
-	Rate         float64            `json:"accepted_false_timeout_rate"`
-	Window       policyWindow       `json:"measured"`
-	Dependencies []policyDependency `json:"dependencies"`
-	Routes       []policyRoute      `json:"routes,omitempty"`
-}
-
-type policyWindow struct {
-	From string `json:"from"`
-	To   string `json:"to"`
-}
-
-type policyDependency struct {
-	Service string `json:"service"`
-	Stage   string `json:"stage"`
-	Peer    string `json:"peer,omitempty"`
-	policyTerms
-	Why map[string]string `json:"why,omitempty"`
-}
-
-type policyTerms struct {
-	Cap       *float64 `json:"cap_s,omitempty"`
-	Observed  *float64 `json:"observed_limit_s,omitempty"`
-	Reserve   *float64 `json:"reserve_s,omitempty"`
-	MinUseful *float64 `json:"min_useful_s,omitempty"`
-}
-
-type policyRoute struct {
-	Service string   `json:"service"`
-	Route   string   `json:"route"`
-	Safe    *float64 `json:"safe_budget_s"`
-	Why     string   `json:"why"`
-}
 
 func newPolicyCommand() *cobra.Command {
 	var output string
@@ -91,7 +52,7 @@ would change and writes nothing.`,
 			if err != nil {
 				return fmt.Errorf("policy: %w", err)
 			}
-			asked := policyDependency{Service: query.Get("service"), Stage: query.Get("stage"), Peer: query.Get("peer")}
+			asked := policy.Dependency{Service: query.Get("service"), Stage: query.Get("stage"), Peer: query.Get("peer")}
 			return writePolicy(cmd.OutOrStdout(), file, asked, skipped, output, dryRun)
 		},
 	}
@@ -111,14 +72,14 @@ would change and writes nothing.`,
 
 // policyAdvice is the answer of the API.
 type policyAdvice struct {
-	Window policyWindow `json:"window"`
-	Rate   float64      `json:"false_timeout_rate"`
+	Window policy.Window `json:"window"`
+	Rate   float64       `json:"false_timeout_rate"`
 	Rows   []struct {
 		Service string            `json:"service"`
 		Stage   string            `json:"stage"`
 		Peer    string            `json:"peer"`
 		Enough  bool              `json:"enough"`
-		Advised policyTerms       `json:"advised"`
+		Advised policy.Terms      `json:"advised"`
 		Reasons map[string]string `json:"reasons"`
 	} `json:"rows"`
 	Routes []struct {
@@ -131,8 +92,8 @@ type policyAdvice struct {
 }
 
 // askPolicy asks for all pages of advice. skipped counts dependencies with too few calls.
-func askPolicy(ctx context.Context, client *apiClient, query url.Values) (file policyFile, skipped int, err error) {
-	file = policyFile{Version: budget.PolicyFileVersion, Dependencies: []policyDependency{}}
+func askPolicy(ctx context.Context, client *apiClient, query url.Values) (file policy.File, skipped int, err error) {
+	file = policy.New(policy.Window{}, 0)
 	for {
 		body, err := client.get(ctx, "policies/advice", query)
 		if err != nil {
@@ -145,7 +106,7 @@ func askPolicy(ctx context.Context, client *apiClient, query url.Values) (file p
 		if file.Window.From == "" {
 			file.Window, file.Rate = answer.Window, answer.Rate
 			for _, r := range answer.Routes {
-				file.Routes = append(file.Routes, policyRoute{r.Service, r.Route, r.Safe, r.Reason})
+				file.Routes = append(file.Routes, policy.Route{Service: r.Service, Route: r.Route, Safe: r.Safe, Why: r.Reason})
 			}
 		}
 		for _, row := range answer.Rows {
@@ -153,7 +114,7 @@ func askPolicy(ctx context.Context, client *apiClient, query url.Values) (file p
 				skipped++
 				continue
 			}
-			file.Dependencies = append(file.Dependencies, policyDependency{row.Service, row.Stage, row.Peer, row.Advised, row.Reasons})
+			file.Dependencies = append(file.Dependencies, policy.Dependency{Service: row.Service, Stage: row.Stage, Peer: row.Peer, Terms: row.Advised, Why: row.Reasons})
 		}
 		if answer.Next == nil {
 			break
@@ -163,23 +124,17 @@ func askPolicy(ctx context.Context, client *apiClient, query url.Values) (file p
 	return file, skipped, nil
 }
 
-func (f *policyFile) sort() {
-	slices.SortFunc(f.Dependencies, func(a, b policyDependency) int {
-		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Peer, b.Peer))
-	})
-}
-
-// covers reports whether advice about these services, stages and peers, where ” means any, is about the other too.
-func (d policyDependency) covers(other policyDependency) bool {
+// covers reports whether advice about a service, stage and peer, where ” means any, is about the other too.
+func covers(d, other policy.Dependency) bool {
 	return (d.Service == "" || d.Service == other.Service) && (d.Stage == "" || d.Stage == other.Stage) && (d.Peer == "" || d.Peer == other.Peer)
 }
 
 // writePolicy writes the file, or with dryRun says how it differs from the one that is there. Of that, what was not asked about stays.
-func writePolicy(w io.Writer, file policyFile, asked policyDependency, skipped int, output string, dryRun bool) error {
+func writePolicy(w io.Writer, file policy.File, asked policy.Dependency, skipped int, output string, dryRun bool) error {
 	if len(file.Dependencies) == 0 {
 		return fmt.Errorf("policy: no dependency has enough calls (%d have too few); look further back with --since 30d", skipped)
 	}
-	var old policyFile
+	var old policy.File
 	if output != "-" {
 		existing, err := os.ReadFile(output)
 		if err == nil {
@@ -190,33 +145,25 @@ func writePolicy(w io.Writer, file policyFile, asked policyDependency, skipped i
 		}
 	}
 	for _, d := range old.Dependencies {
-		if !asked.covers(d) {
+		if !covers(asked, d) {
 			file.Dependencies = append(file.Dependencies, d)
 		}
 	}
-	file.sort()
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(file); err != nil {
-		return fmt.Errorf("policy: %w", err)
-	}
-	// What is written is what the sdk reads, or nothing is.
-	if _, err := budget.ReadLimits(bytes.NewReader(b.Bytes()), file.Dependencies[0].Service); err != nil {
+	written, err := file.Encode()
+	if err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}
 	if output == "-" && !dryRun {
-		_, err := w.Write(b.Bytes())
+		_, err := w.Write(written)
 		return err
 	}
 	if _, err := io.WriteString(w, policyChanges(old, file, skipped)); err != nil || dryRun {
 		return err
 	}
-	if err := replaceFile(output, b.Bytes()); err != nil {
+	if err := replaceFile(output, written); err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}
-	_, err := fmt.Fprintf(w, "\nWritten to %s. Load it with budget.LoadLimits.\n", output)
+	_, err = fmt.Fprintf(w, "\nWritten to %s. Load it with budget.LoadLimits.\n", output)
 	return err
 }
 
@@ -241,11 +188,11 @@ func replaceFile(name string, data []byte) error {
 }
 
 // policyChanges tells each term, what it was, and why it is what it is.
-func policyChanges(old, file policyFile, skipped int) string {
+func policyChanges(old, file policy.File, skipped int) string {
 	type key struct{ service, stage, peer string }
-	before := map[key]policyTerms{}
+	before := map[key]policy.Terms{}
 	for _, d := range old.Dependencies {
-		before[key{d.Service, d.Stage, d.Peer}] = d.policyTerms
+		before[key{d.Service, d.Stage, d.Peer}] = d.Terms
 	}
 	var b strings.Builder
 	for _, d := range file.Dependencies {

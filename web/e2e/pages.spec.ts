@@ -130,7 +130,7 @@ describe("problems", () => {
 describe("everybody can use it", () => {
   afterEach(() => close());
 
-  const reports = ["alerts", "findings", "stages", "dependencies", "phases", "local", "orphans", "cancellations", "retries", "propagation", "conformance", "limits", "reserves", "changes"].map((name) => `/${name}?from=now-7d`);
+  const reports = ["alerts", "findings", "stages", "dependencies", "phases", "local", "orphans", "cancellations", "retries", "propagation", "conformance", "limits", "reserves", "advice", "changes"].map((name) => `/${name}?from=now-7d`);
   // A few rows of each kind are enough: the time of the check grows with the page.
   const views: [string, View][] = [["light", wide], ["dark", { ...wide, theme: "dark" }], ["narrow", narrow]];
   it.each(views)("no serious barrier on any page, %s", async (name, view) => {
@@ -142,7 +142,7 @@ describe("everybody can use it", () => {
       await settled(page);
       expect(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `${path} scrolls sideways`).toBe(true);
       // The reports are built alike: in dark those with a picture of their own stand for the others, narrow one of them does, and the page of alerts is like none.
-      if (name === "dark" && reports.includes(path) && !/alerts|dependencies|propagation|cancellations|changes/.test(path)) continue;
+      if (name === "dark" && reports.includes(path) && !/alerts|advice|dependencies|propagation|cancellations|changes/.test(path)) continue;
       if (name === "narrow" && reports.includes(path) && !/alerts|orphans/.test(path)) continue;
       const { violations } = await new AxeBuilder({ page }).withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]).analyze();
       const serious = violations.filter((violation) => violation.impact === "serious" || violation.impact === "critical");

@@ -6,7 +6,7 @@ const from = process.env["LAXITY_FROM"] ?? "now-7d";
 // What somebody waits for without giving up.
 const most = 10;
 
-const names = ["", "alerts", "search", "findings", "changes", "stages", "dependencies", "phases", "reserves", "local", "orphans", "cancellations", "retries", "propagation", "conformance", "limits"];
+const names = ["", "alerts", "search", "findings", "changes", "stages", "dependencies", "phases", "reserves", "advice", "local", "orphans", "cancellations", "retries", "propagation", "conformance", "limits"];
 
 it("every page is usable at scale", async () => {
   const browser = await launch();

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Browser } from "playwright-core";
 import { base, launch, narrow, open, settled, wide, type View } from "./browser.ts";
 
-const everyPage = ["overview=/", ...["alerts", "search", "changes", "findings", "stages", "dependencies", "phases", "reserves", "local", "orphans", "cancellations", "retries", "propagation", "conformance", "limits"].map((name) => `${name}=/${name}`)].join(" ");
+const everyPage = ["overview=/", ...["alerts", "search", "changes", "findings", "stages", "dependencies", "phases", "reserves", "advice", "local", "orphans", "cancellations", "retries", "propagation", "conformance", "limits"].map((name) => `${name}=/${name}`)].join(" ");
 const folder = process.env["LAXITY_SHOTS"] ?? "test-results/screenshots";
 const pages = (process.env["LAXITY_PAGES"] ?? everyPage).split(/\s+/).filter(Boolean).map((text) => {
   const at = text.indexOf("=");

@@ -20,6 +20,7 @@ import { Overview } from "./pages/Overview.tsx";
 
 // The overview comes with the first transfer, every other page when it is asked for.
 const page = <Props,>(load: () => Promise<ComponentType<Props>>) => lazy(async () => ({ default: await load() }));
+const Advice = page(async () => (await import("./pages/Advice.tsx")).Advice);
 const Search = page(async () => (await import("./pages/Search.tsx")).Search);
 const TracePage = page(async () => (await import("./pages/TracePage.tsx")).TracePage);
 const RoutePage = page(async () => (await import("./pages/RoutePage.tsx")).RoutePage);
@@ -54,6 +55,7 @@ createRoot(document.getElementById("root") as HTMLElement).render(
             <Route path="/stages" component={Stages} />
             <Route path="/dependencies" component={Dependencies} />
             <Route path="/phases" component={Phases} />
+            <Route path="/advice" component={Advice} />
             <Route path="/local" component={Local} />
             <Route path="/orphans" component={Orphans} />
             <Route path="/cancellations" component={Cancellations} />

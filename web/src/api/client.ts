@@ -14,12 +14,13 @@ export class ApiError extends Error {
   }
 }
 
-export type Params = Record<string, string | number | boolean | null | undefined>;
+export type Params = Record<string, string | number | boolean | readonly string[] | null | undefined>;
 
 export function url(path: string, params: Params = {}): string {
   const query = new URLSearchParams();
   for (const [key, value] of Object.entries(params)) {
-    if (value !== undefined && value !== null && value !== "") query.set(key, String(value));
+    if (Array.isArray(value)) for (const one of value) query.append(key, String(one));
+    else if (value !== undefined && value !== null && value !== "") query.set(key, String(value));
   }
   const text = query.toString();
   return `/api/v1${path}${text ? `?${text}` : ""}`;
@@ -32,7 +33,7 @@ export async function getJSON<T>(path: string, params: Params, signal?: AbortSig
 }
 
 export async function getText(path: string, params: Params, signal?: AbortSignal): Promise<string> {
-  return (await send(path, params, "text/markdown, text/plain", signal)).text();
+  return (await send(path, params, "text/markdown, text/plain, application/json", signal)).text();
 }
 
 /** Changes something, and answers with what the server made of it. */

@@ -1,9 +1,10 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import type { Exclusions } from "../model/exclusions.ts";
 import type { Filters } from "../model/filters.ts";
 import { reportParams } from "../model/reports.ts";
 import { lengthOf, type Window } from "../model/window.ts";
 import { ApiError, getJSON, getText } from "./client.ts";
-import type { Answer, AttributionReport, Facets, Health, MarkerList, ReportName, Reports, ServiceList, Statement, Trace, TraceSearch } from "./shapes.ts";
+import type { Advice, Answer, AttributionReport, CellReport, Facets, Health, MarkerList, PatienceReport, ReportName, Reports, ServiceList, Statement, Trace, TraceSearch } from "./shapes.ts";
 
 const refresh = 30_000;
 
@@ -62,11 +63,11 @@ export async function allRows<Name extends ReportName>(name: Name, filters: Filt
   }
 }
 
-export function useSearch(filters: Filters) {
+export function useSearch(filters: Filters, without: Exclusions) {
   return useInfiniteQuery({
-    queryKey: ["search", filters],
+    queryKey: ["search", filters, without],
     queryFn: ({ signal, pageParam }) =>
-      getJSON<TraceSearch>("/traces", { ...filters, cursor: pageParam, limit: 100 }, signal),
+      getJSON<TraceSearch>("/traces", { ...filters, ...without, cursor: pageParam, limit: 100 }, signal),
     initialPageParam: "",
     getNextPageParam: (page) => page.next || undefined,
     placeholderData: keepPreviousData,
@@ -94,33 +95,53 @@ export function useAttribution(params: Record<string, string>, enabled = true) {
   });
 }
 
-/** How many traces of the window have which value. The exclusions of the page are no part of the question. */
-export function useFacets(filters: Filters) {
+/** What dependencies and routes need. */
+export function useAdvice(params: Record<string, string>) {
   return useQuery({
-    queryKey: ["facets", filters],
-    queryFn: ({ signal }) => getJSON<Facets>("/facets", { ...filters, limit: 50 }, signal),
-    placeholderData: keepPreviousData,
-    staleTime: 30_000,
-  });
-}
-
-/** The latest requests of a route. */
-export function useLatest(filters: Filters) {
-  return useQuery({
-    queryKey: ["latest", filters],
-    queryFn: async ({ signal }) => (await getJSON<TraceSearch>("/traces", { ...filters, limit: most }, signal)).rows,
+    queryKey: ["advice", params],
+    queryFn: ({ signal }) => getJSON<Advice>("/policies/advice", { ...params, limit: most }, signal),
     placeholderData: keepPreviousData,
     staleTime: 60_000,
   });
 }
 
-/** The latest requests whose client left, for how long each had waited. */
-export function useLeavers(filters: Filters) {
-  const { from, to, service, route } = filters;
-  const params = { from, to, service, route, cause: "client_disconnect", outcome: "cancelled", limit: most };
+/** The same as the file that services load. */
+export function usePolicyFile(params: Record<string, string>) {
   return useQuery({
-    queryKey: ["leavers", params],
-    queryFn: ({ signal }) => getJSON<TraceSearch>("/traces", params, signal),
+    queryKey: ["policy", params],
+    queryFn: ({ signal }) => getText("/policies/advice", { ...params, format: "file" }, signal),
+    placeholderData: keepPreviousData,
+    staleTime: 60_000,
+  });
+}
+
+/** How many traces of the window have which value. */
+export function useFacets(filters: Filters, without: Exclusions) {
+  return useQuery({
+    queryKey: ["facets", filters, without],
+    queryFn: ({ signal }) => getJSON<Facets>("/facets", { ...filters, ...without, limit: 50 }, signal),
+    placeholderData: keepPreviousData,
+    staleTime: 30_000,
+  });
+}
+
+/** How the requests of a window are spread over time and what they had left, or took. */
+export function useCells(filters: Filters) {
+  const params = reportParams("cells", filters);
+  return useQuery({
+    queryKey: ["cells", params],
+    queryFn: ({ signal }) => getJSON<CellReport>("/reports/cells", { ...params, limit: most }, signal),
+    placeholderData: keepPreviousData,
+    staleTime: 60_000,
+  });
+}
+
+/** When clients leave. */
+export function usePatience(filters: Filters) {
+  const params = reportParams("patience", filters);
+  return useQuery({
+    queryKey: ["patience", params],
+    queryFn: ({ signal }) => getJSON<PatienceReport>("/reports/patience", { ...params, limit: most }, signal),
     placeholderData: keepPreviousData,
     staleTime: 60_000,
   });

@@ -1149,6 +1149,35 @@ export interface components {
             /** @description of the whole change; may be below zero or above one */
             share: number | null;
         };
+        /** @description what budget.LoadLimits of the sdk reads */
+        PolicyFile: {
+            version: number;
+            accepted_false_timeout_rate: number;
+            measured: {
+                /** Format: date-time */
+                from: string;
+                /** Format: date-time */
+                to: string;
+            };
+            dependencies: {
+                service: string;
+                stage: string;
+                peer?: string;
+                cap_s?: number;
+                observed_limit_s?: number;
+                reserve_s?: number;
+                min_useful_s?: number;
+                why?: {
+                    [key: string]: string;
+                };
+            }[];
+            routes?: {
+                service: string;
+                route: string;
+                safe_budget_s: number | null;
+                why: string;
+            }[];
+        };
         Advice: {
             window: components["schemas"]["Window"];
             watermark: components["schemas"]["Watermark"];
@@ -2782,6 +2811,7 @@ export interface operations {
                 environment?: components["parameters"]["environment"];
                 /** @description accepted share of good calls that are cut */
                 false_timeout_rate?: number;
+                format?: "json" | "file";
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -2792,13 +2822,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description the advice */
+            /** @description the advice; with format=file the policy file of all dependencies that have enough calls, without limit and cursor */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Advice"];
+                    "application/json": components["schemas"]["Advice"] | components["schemas"]["PolicyFile"];
                 };
             };
             default: components["responses"]["Problem"];

@@ -18,6 +18,9 @@ export type Trace = Schemas["Trace"];
 export type TraceRow = Schemas["TraceRow"];
 export type TraceSearch = Schemas["TraceSearch"];
 
+export type Advice = Schemas["Advice"];
+export type AdviceRow = Schemas["AdviceRow"];
+export type RouteAdvice = Advice["routes"][number];
 export type AlertHistory = Schemas["AlertHistory"];
 export type AlertLabels = Schemas["AlertLabels"];
 export type AlertList = Schemas["AlertList"];
@@ -25,6 +28,11 @@ export type AlertTest = Schemas["AlertTest"];
 export type NewSilence = Schemas["NewSilence"];
 export type Silence = Schemas["Silence"];
 export type SilenceList = Schemas["SilenceList"];
+export type CellReport = Schemas["CellReport"];
+export type CellRow = Schemas["CellRow"];
+export type PatienceReport = Schemas["PatienceReport"];
+export type PatienceRow = Schemas["PatienceRow"];
+export type SpendRow = Schemas["SpendRow"];
 export type CancellationRow = Schemas["CancellationRow"];
 export type AttributionReport = Schemas["AttributionReport"];
 export type AttributionRow = Schemas["AttributionRow"];
@@ -47,6 +55,7 @@ export type StageRow = Schemas["StageRow"];
 /** The reports that answer with a table of rows and take the usual parameters. */
 export interface Reports {
   cancellations: CancellationRow;
+  cells: CellRow;
   conformance: ConformanceRow;
   dependencies: DependencyRow;
   findings: FindingRow;
@@ -54,10 +63,12 @@ export interface Reports {
   local: LocalRow;
   margin: MarginRow;
   orphans: OrphanRow;
+  patience: PatienceRow;
   phases: PhaseRow;
   propagation: PropagationRow;
   reserves: ReserveRow;
   retries: RetryRow;
+  spend: SpendRow;
   stages: StageRow;
 }
 export type ReportName = keyof Reports;

@@ -1,8 +1,7 @@
-import type { Spend } from "../model/route.ts";
+import { spendColours as colours, type Spend } from "../model/route.ts";
 import { formatSeconds } from "../model/seconds.ts";
 
-const colours = ["var(--service-0)", "var(--service-1)", "var(--service-2)", "var(--service-3)", "var(--service-6)", "var(--service-5)", "var(--service-4)", "var(--service-8)"];
-const most = 7;
+const most = colours.length;
 
 /** Spend by stage, one bar a window, with the budget as a line. Whatever fits in no bar of its own is summed up. */
 export function SpendBars({ rows }: { rows: readonly { label: string; spend: Spend }[] }) {
@@ -10,7 +9,7 @@ export function SpendBars({ rows }: { rows: readonly { label: string; spend: Spe
   const drawn = names.slice(0, most);
   const colourOf = new Map(drawn.map(([key], i) => [key, colours[i] ?? ""]));
   const whole = Math.max(...rows.map(({ spend }) => Math.max(spend.budget ?? 0, spend.parts.reduce((sum, part) => sum + part.seconds, 0)))) * 1.02 || 1;
-  if (names.length === 0) return <p className="quiet">No stage was called.</p>;
+  if (names.length === 0) return <p className="quiet">No answered request with a budget was judged in this time.</p>;
   return (
     <figure className="spend">
       {rows.map(({ label, spend }) => {
@@ -34,7 +33,7 @@ export function SpendBars({ rows }: { rows: readonly { label: string; spend: Spe
       <figcaption className="chart-legend">
         {drawn.map(([key, name]) => <span key={key}><i className="swatch bars" style={{ "--c": colourOf.get(key) } as React.CSSProperties} />{name}</span>)}
         {names.length > most && <span><i className="swatch bars" style={{ "--c": "var(--rule-strong)" } as React.CSSProperties} />{names.length - most} more</span>}
-        <span><i className="swatch was" style={{ "--c": "var(--bad)" } as React.CSSProperties} />budget, median</span>
+        <span><i className="swatch was" style={{ "--c": "var(--bad)" } as React.CSSProperties} />budget</span>
       </figcaption>
     </figure>
   );

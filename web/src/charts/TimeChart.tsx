@@ -3,7 +3,7 @@ import { area, curveMonotoneX, line } from "d3-shape";
 import { useId, useMemo, useRef, useState } from "react";
 import { zone } from "../components/settings.ts";
 import { formatInstant } from "../model/instants.ts";
-import { bounds, layers, nearest, stretches, type Series } from "../model/series.ts";
+import { bounds, layers, nearest, stretches, unbroken, type Series } from "../model/series.ts";
 import { tickText, timeScale, type Span } from "./timeScale.ts";
 import { useWidth } from "./width.ts";
 
@@ -151,7 +151,9 @@ function Shapes({ series, step, x, edge, y }: ShapesProps) {
     <>
       {stacked.map(({ series: one, points }) => {
         const shape = area<(typeof points)[number]>().x((point) => x(point.at)).y0((point) => y(point.low)).y1((point) => y(point.high)).curve(curveMonotoneX);
-        return <path key={one.key} className="layer" fill={one.colour} d={shape(points) ?? ""} />;
+        return unbroken(points, step).map((part, i) => part.length === 1 && part[0]
+          ? <rect key={`${one.key} ${i}`} className="layer" fill={one.colour} x={edge(part[0].at)} width={wide} y={y(part[0].high)} height={Math.max(0, y(part[0].low) - y(part[0].high))} />
+          : <path key={`${one.key} ${i}`} className="layer" fill={one.colour} d={shape(part) ?? ""} />);
       })}
       {series.filter((one) => one.kind === "bars").map((one) => one.points.map(({ at, value }) =>
         value ? <rect key={`${one.key} ${at}`} fill={one.colour} x={edge(at)} width={wide} y={Math.min(y(value), y(0) - 1)} height={Math.max(1, y(0) - y(value))} /> : null))}

@@ -30,7 +30,7 @@ export function ReportTools({ name, filters }: { name: ReportName; filters: Filt
 
 export function save(name: string, text: string): void {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+  link.href = URL.createObjectURL(new Blob([text], { type: name.endsWith(".json") ? "application/json" : "text/csv" }));
   link.download = name;
   link.click();
   URL.revokeObjectURL(link.href);

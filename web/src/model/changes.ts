@@ -6,9 +6,10 @@ const parts: Partial<Record<ChangePart["part"], string>> = {
   mix: "Other traffic", budget: "Budget granted", own_work: "Own work", queue: "Queue", backoff: "Back-off", cleanup: "Clean-up", limit_change: "Nearer expiry", rest: "Not explained",
 };
 
-export function partName({ part, stage, peer }: ChangePart): string {
+export function partName({ part, stage, peer }: Pick<ChangePart, "part" | "stage" | "peer">): string {
   if (part === "dependency") return stage || peer || "A call";
-  return parts[part] ?? words(part);
+  const name = parts[part] ?? words(part);
+  return stage || peer ? `${name}, ${stage || peer}` : name;
 }
 
 /** One step of the way from the margin before to the margin after. */

@@ -3,11 +3,20 @@ import { ruleName, words } from "./words.ts";
 /** A filter in words. */
 export function filterText(name: string, value: string): string {
   switch (name) {
-    case "margin_lt": return `Margin below ${value} s`;
-    case "margin_gt": return `Margin above ${value} s`;
+    case "margin_lt": return `Margin below ${bound(value)}`;
+    case "margin_gt": return `Margin above ${bound(value)}`;
+    case "duration_lt": return `Took less than ${bound(value)}`;
+    case "duration_gt": return `Took more than ${bound(value)}`;
+    case "answered": return value === "true" ? "Answered" : "Not answered";
     case "late": return value === "true" ? "Late" : "Not late";
     case "rule": return ruleName(value);
     case "outcome": case "class": case "cause": case "phase": return words(value);
   }
   return `${words(name)}: ${value}`;
+}
+
+/** Bounds that a cell of a heat map gave end a nanosecond before a round number. */
+function bound(value: string): string {
+  const seconds = Number(value);
+  return Number.isFinite(seconds) ? `${Math.round(seconds * 1e6) / 1e6 + 0} s` : value;
 }

@@ -5,6 +5,7 @@ export type Filters = Record<string, string>;
 
 export const filterNames = [
   "service", "route", "stage", "peer", "outcome", "class", "cause", "phase", "rule", "late", "margin_lt", "margin_gt",
+  "environment", "version", "answered", "duration_lt", "duration_gt",
 ] as const;
 export type FilterName = (typeof filterNames)[number];
 

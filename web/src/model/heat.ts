@@ -1,22 +1,20 @@
-import type { TraceRow } from "../api/shapes.ts";
+import type { CellReport, CellRow } from "../api/shapes.ts";
 import { millis } from "./window.ts";
 
-/** How many requests began in a stretch of time with a margin between two bounds, in seconds. */
-export interface Cell {
+/** A cell as it is drawn: a column of time, a row of margin or length counted from the top. */
+export interface Cell extends CellRow {
   from: number;
   to: number;
-  low: number;
-  high: number;
   column: number;
   row: number;
-  count: number;
 }
 
 export interface Heat {
+  measure: CellReport["measure"];
   cells: Cell[];
   columns: number;
   rows: number;
-  /** Bounds of the rows from the largest margin down, one more than rows. */
+  /** Bounds between the rows from the largest down, one less than rows. */
   bounds: number[];
   from: number;
   to: number;
@@ -24,40 +22,54 @@ export interface Heat {
   most: number;
 }
 
-const columns = 48;
-const steps = [0.001, 0.002, 0.005, 0.01, 0.02, 0.025, 0.05, 0.1, 0.2, 0.25, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000];
-const mostRows = 12;
-
-/** Counts requests by time and margin. Zero is always a bound, so that no cell holds both late ones and others. Null without margins. */
-export function heatOf(traces: readonly TraceRow[]): Heat | null {
-  const known = traces.flatMap((trace) => (trace.margin_s === null ? [] : [{ at: millis(trace.started_at), margin: trace.margin_s }]));
-  const [first] = known;
-  if (!first) return null;
-  let [from, to, least, most] = [first.at, first.at, 0, 0];
-  for (const { at, margin } of known) {
-    from = Math.min(from, at);
-    to = Math.max(to, at + 1);
-    least = Math.min(least, margin);
-    most = Math.max(most, margin);
-  }
-  const step = steps.find((size) => Math.ceil(most / size) + Math.ceil(-least / size) <= mostRows) ?? 1000;
-  const above = Math.max(1, Math.floor(most / step) + 1);
-  const rows = above + Math.ceil(-least / step);
-  const width = Math.max(1, (to - from) / columns);
-  const cells = new Map<number, Cell>();
-  for (const { at, margin } of known) {
-    const column = Math.min(columns - 1, Math.floor((at - from) / width));
-    const row = Math.min(rows - 1, above - 1 - Math.floor(margin / step));
-    const key = row * columns + column;
-    const cell = cells.get(key) ?? { from: Math.floor(from + column * width), to: Math.ceil(from + (column + 1) * width), low: round((above - 1 - row) * step), high: round((above - row) * step), column, row, count: 0 };
-    cell.count++;
-    cells.set(key, cell);
-  }
-  const counted = [...cells.values()];
+/** Lays the cells of an answer out. Null without any. */
+export function heatOf({ window, rows, measure }: CellReport): Heat | null {
+  const width = (window.bucket_s ?? 0) * 1000;
+  if (rows.length === 0 || width <= 0) return null;
+  const begin = millis(window.from);
+  const end = millis(window.to);
+  // Cells begin at multiples of their width; an open begin of the window, all time, is left out.
+  const from = begin > 0 ? Math.floor(begin / width) * width : Math.min(...rows.map((row) => millis(row.at)));
+  const to = Math.max(end, from + width);
+  const closed = rows.flatMap((row) => (row.low_s === null || row.high_s === null ? [] : [row.high_s - row.low_s]));
+  const known = rows.flatMap((row) => [row.low_s, row.high_s]).filter((bound) => bound !== null);
+  const step = closed[0] ?? 1;
+  const low = Math.min(0, ...known);
+  const high = Math.max(0, ...known);
+  const inner = Math.round((high - low) / step);
+  const above = rows.some((row) => row.high_s === null) ? 1 : 0;
+  const below = rows.some((row) => row.low_s === null) ? 1 : 0;
+  const rowOf = (row: CellRow) => (row.high_s === null ? 0 : row.low_s === null ? above + inner : above + Math.round((high - row.high_s) / step));
+  const cells = rows.map((row): Cell => {
+    const at = millis(row.at);
+    return { ...row, from: Math.max(at, begin), to: Math.min(at + width, end), column: Math.floor((at - from) / width), row: rowOf(row) };
+  });
   return {
-    cells: counted, columns, rows, bounds: Array.from({ length: rows + 1 }, (_, i) => round((above - i) * step)), from, to,
-    total: known.length, most: counted.reduce((top, cell) => Math.max(top, cell.count), 0),
+    measure, cells, columns: Math.ceil((to - from) / width), rows: above + inner + below,
+    bounds: Array.from({ length: inner + 1 }, (_, i) => round(high - i * step)), from, to,
+    total: cells.reduce((sum, cell) => sum + cell.requests, 0), most: cells.reduce((top, cell) => Math.max(top, cell.requests), 0),
   };
+}
+
+/** The search that finds the traces of a cell, no more and no less. Bounds of a search are exclusive, a cell holds its lower one. */
+export function filtersOf(cell: Cell, measure: Heat["measure"]): Record<string, string> {
+  return {
+    from: new Date(cell.from).toISOString(), to: new Date(cell.to).toISOString(), answered: measure === "margin" ? "true" : "",
+    [`${measure}_gt`]: cell.low_s === null ? "" : (cell.low_s - 1e-9).toFixed(9), [`${measure}_lt`]: cell.high_s === null ? "" : String(cell.high_s),
+  };
+}
+
+/** The cell that an arrow key leads to: the nearest in its direction. */
+export function neighbour(cells: readonly Cell[], of: Cell, key: string): Cell | undefined {
+  const [dx, dy] = ({ ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] } as Record<string, [number, number]>)[key] ?? [0, 0];
+  const far = (cell: Cell) => {
+    const x = cell.column - of.column;
+    const y = cell.row - of.row;
+    const along = x * dx + y * dy;
+    return along > 0 ? along + 3 * (dx !== 0 ? Math.abs(y) : Math.abs(x)) : Infinity;
+  };
+  const best = cells.reduce<Cell | undefined>((found, cell) => (far(cell) < (found ? far(found) : Infinity) ? cell : found), undefined);
+  return best;
 }
 
 function round(value: number): number {

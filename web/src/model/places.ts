@@ -29,6 +29,7 @@ export const placeGroups: readonly PlaceGroup[] = [
       { path: "/dependencies", label: "Dependencies", asks: "Slow dependency or stingy caller?" },
       { path: "/phases", label: "Phases", asks: "In which phase do calls time out?" },
       { path: "/reserves", label: "Reserves", asks: "Do reserves fit what follows?" },
+      { path: "/advice", label: "Advice", asks: "What do dependencies and routes need? The policy file" },
       { path: "/local", label: "Before calling", asks: "Who spends the budget before calling anybody?" },
     ],
   },

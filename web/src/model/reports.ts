@@ -8,6 +8,9 @@ export const reportFilters: { readonly [Name in ReportName]: readonly (FilterNam
   findings: ["service", "route", "stage", "peer", "cause", "rule"],
   stages: ["service", "route", "stage", "peer", "cause"],
   cancellations: ["service", "route", "cause"],
+  cells: ["service", "route"],
+  patience: ["service", "route"],
+  spend: ["service", "route"],
   local: ["service", "route"],
   phases: ["service", "peer", "phase"],
   retries: ["service", "stage", "peer"],
@@ -21,7 +24,7 @@ export const reportFilters: { readonly [Name in ReportName]: readonly (FilterNam
 /** The parameters of a report: the window and those filters that it knows, since an unknown one is an error. */
 export function reportParams(name: ReportName, filters: Filters): Filters {
   const params: Filters = {};
-  for (const key of ["from", "to", ...reportFilters[name]]) {
+  for (const key of ["from", "to", ...(name === "cells" ? ["measure"] : []), ...reportFilters[name]]) {
     const value = filters[key];
     if (value) params[key] = value;
   }

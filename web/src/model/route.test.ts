@@ -1,13 +1,16 @@
 import { expect, it } from "vitest";
-import type { MarginRow, StageRow } from "../api/shapes.ts";
-import { growth, marginSeries, routeSentence, spendOf } from "./route.ts";
+import type { MarginRow, SpendRow } from "../api/shapes.ts";
+import { growth, marginSeries, routeSentence, spendColours, spendOf, spendSeries } from "./route.ts";
 
 const row = (more: Partial<MarginRow>): MarginRow => ({
   service: "s", route: "/r", requests: 10, seen: 10, with_budget: 10, answered: 10, late: 0, exhausted: 0, missed_ratio: 0, margin_p05_s: 0.5, margin_p50_s: 0.6, margin_p95_s: 0.7,
   used_p50: 0.4, budget_p50_s: 1, week_ago: null, provisional: false, trend: null,
   buckets: [{ at: "2026-01-01T00:00:00Z", requests: 10, seen: 10, with_budget: 10, answered: 10, late: 0, exhausted: 0, margin_p05_s: 0.5, margin_p50_s: 0.6, margin_p95_s: 0.7, used_p50: 0.4 }], ...more,
 });
-const stage = (name: string, calls: number, spend: number | null) => ({ stage: name, peer: "p", calls, spend_p50_s: spend }) as StageRow;
+const spend = (part: SpendRow["part"], stage: string, means: number[]): SpendRow => ({
+  service: "s", route: "/r", part, stage, peer: "", requests: 10, mean_s: means.reduce((a, b) => a + b, 0) / means.length, share_of_budget: null, calls_per_request: 1, degraded_ratio: 0,
+  buckets: means.map((mean_s, i) => ({ at: `2026-01-01T0${i}:00:00Z`, requests: 5, mean_s })),
+});
 
 it.each([
   [{}, "Its slow requests keep 500 ms, 50 % of the budget."],
@@ -23,8 +26,16 @@ it("lays what the window is held against beneath it", () => {
   expect((was?.points[0]?.at ?? 0) - (now?.points[0]?.at ?? 0)).toBe(1000);
 });
 
-it("weighs stages by how often a request calls them, and says what grew", () => {
-  const now = spendOf(row({}), [stage("a", 20, 0.1), stage("b", 5, 0.1), stage("c", 1, null)]);
-  expect(now.parts.map((part) => [part.label, part.seconds])).toEqual([["a", 0.2], ["b", 0.05]]);
-  expect(growth(now, spendOf(row({}), [stage("a", 10, 0.1), stage("b", 5, 0.1)]))).toEqual([{ key: "a p", label: "a", by: 0.1 }]);
+it("sums what a request spends, and says what grew", () => {
+  const now = spendOf([spend("budget", "", [1, 1]), spend("own_work", "", [0.1, 0.1]), spend("dependency", "a", [0.1, 0.3]), spend("queue", "", [0, 0])]);
+  expect(now).toEqual({ budget: 1, parts: [{ key: "dependency a ", label: "a", seconds: 0.2 }, { key: "own_work  ", label: "Own work", seconds: 0.1 }] });
+  expect(growth(now, spendOf([spend("dependency", "a", [0.1]), spend("own_work", "", [0.1])]))).toEqual([{ key: "dependency a ", label: "a", by: 0.1 }]);
+});
+
+it("stacks spend over time under the budget, the small parts as one", () => {
+  const many = Array.from({ length: spendColours.length + 2 }, (_, i) => spend("dependency", `s${i}`, [1 / (i + 1), 0]));
+  const series = spendSeries([spend("budget", "", [2, 2]), ...many]);
+  expect(series.map((one) => one.kind)).toEqual([...spendColours.map(() => "stack"), "stack", "was"]);
+  const sum = series.filter((one) => one.kind === "stack").reduce((total, one) => total + (one.points[0]?.value ?? 0), 0);
+  expect(sum).toBeCloseTo(many.reduce((total, row) => total + (row.buckets[0]?.mean_s ?? 0), 0));
 });

@@ -1,4 +1,5 @@
-import type { MarginRow, StageRow } from "../api/shapes.ts";
+import type { MarginRow, SpendRow } from "../api/shapes.ts";
+import { partName } from "./changes.ts";
 import { healthOf, marginLeft } from "./routes.ts";
 import { formatRatio, formatSeconds } from "./seconds.ts";
 import type { Series } from "./series.ts";
@@ -36,18 +37,36 @@ export function missedSeries(row: MarginRow, before: MarginRow | undefined, offs
   ];
 }
 
-/** What the mean request spends, part by part. The parts may overlap where stages run side by side. */
+/** What the mean request spends, part by part: its budget less what it had left. */
 export interface Spend {
   budget: number | null;
   parts: { key: string; label: string; seconds: number }[];
 }
 
-/** Calls of a stage a request makes, times its median spend. */
-export function spendOf(row: MarginRow, stages: readonly StageRow[]): Spend {
-  const parts = stages.flatMap((stage) => (stage.spend_p50_s === null || row.requests === 0 ? [] : [{
-    key: `${stage.stage} ${stage.peer}`, label: stage.stage || stage.peer || "unnamed", seconds: stage.spend_p50_s * (stage.calls / row.requests),
-  }]));
-  return { budget: row.budget_p50_s, parts: parts.sort((a, b) => b.seconds - a.seconds) };
+const keyOf = (row: SpendRow) => `${row.part} ${row.stage} ${row.peer}`;
+
+export function spendOf(rows: readonly SpendRow[]): Spend {
+  const budget = rows.find((row) => row.part === "budget");
+  const parts = rows.filter((row) => row.part !== "budget" && row.mean_s > 0);
+  return { budget: budget?.mean_s ?? null, parts: parts.map((row) => ({ key: keyOf(row), label: partName(row), seconds: row.mean_s })).sort((a, b) => b.seconds - a.seconds) };
+}
+
+export const spendColours = ["var(--service-0)", "var(--service-1)", "var(--service-2)", "var(--service-3)", "var(--service-6)", "var(--service-5)", "var(--service-4)"];
+const restColour = "var(--rule-strong)";
+
+/** Spend over time, stacked, the largest at the bottom; the small ones are one layer together. The budget granted is a line. */
+export function spendSeries(rows: readonly SpendRow[]): Series[] {
+  const budget = rows.find((row) => row.part === "budget");
+  const parts = rows.filter((row) => row.part !== "budget" && row.mean_s > 0).sort((a, b) => b.mean_s - a.mean_s);
+  const points = (row: SpendRow) => row.buckets.map((bucket) => ({ at: millis(bucket.at), value: bucket.mean_s }));
+  const drawn = parts.slice(0, spendColours.length);
+  const rest = parts.slice(drawn.length);
+  const restPoints = (budget?.buckets ?? []).map((bucket, i) => ({ at: millis(bucket.at), value: rest.reduce((sum, row) => sum + (row.buckets[i]?.mean_s ?? 0), 0) }));
+  return [
+    ...drawn.map((row, i): Series => ({ key: keyOf(row), label: partName(row), colour: spendColours[i] ?? restColour, kind: "stack", points: points(row) })),
+    ...(rest.length > 0 ? [{ key: "rest", label: `${rest.length} more`, colour: restColour, kind: "stack" as const, points: restPoints }] : []),
+    ...(budget ? [{ key: "budget", label: "Budget granted", colour: "var(--bad)", kind: "was" as const, points: points(budget) }] : []),
+  ];
 }
 
 /** What takes more than before by at least a hundredth of the budget, the most first. */

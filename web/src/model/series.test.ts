@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { bounds, layers, nearest, stretches, type Series } from "./series.ts";
+import { bounds, layers, nearest, stretches, unbroken, type Series } from "./series.ts";
 
 const series = (kind: Series["kind"], values: (number | null)[]): Series =>
   ({ key: kind, label: kind, colour: "", kind, points: values.map((value, i) => ({ at: i * 10, value })) });
@@ -18,6 +18,8 @@ it("stacks over all instants", () => {
   const [, upper] = layers([series("stack", [1, 2]), series("stack", [4])]);
   expect(upper?.points).toEqual([{ at: 0, low: 1, high: 5 }, { at: 10, low: 2, high: 2 }]);
 });
+
+it("breaks layers where there was nothing", () => expect(unbroken([{ at: 0 }, { at: 10 }, { at: 50 }], 10)).toEqual([[{ at: 0 }, { at: 10 }], [{ at: 50 }]]));
 
 it("finds the nearest instant", () => {
   expect(nearest([series("line", [1, 1, 1])], 14)).toBe(10);

@@ -15,16 +15,7 @@ export interface Series {
 
 /** Points without values in between, as separate stretches: a line drawn over a gap would claim what was not measured. */
 export function stretches(points: readonly Point[], step: number): { at: number; value: number }[][] {
-  const parts: { at: number; value: number }[][] = [];
-  let last: number | null = null;
-  for (const { at, value } of points) {
-    if (value === null) continue;
-    const part = parts.at(-1);
-    if (part && last !== null && at - last <= 2.5 * step) part.push({ at, value });
-    else parts.push([{ at, value }]);
-    last = at;
-  }
-  return parts;
+  return unbroken(points.flatMap(({ at, value }) => (value === null ? [] : [{ at, value }])), step);
 }
 
 /** The smallest and largest value drawn, zero included; stacked series are added up first. */
@@ -40,6 +31,18 @@ export function bounds(series: readonly Series[], more: readonly number[] = []):
   }
   values.push(...stacked.values());
   return [values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b))];
+}
+
+/** Neighbours without a gap between them, as separate parts. */
+export function unbroken<P extends { at: number }>(points: readonly P[], step: number): P[][] {
+  const parts: P[][] = [];
+  for (const point of points) {
+    const part = parts.at(-1);
+    const last = part?.at(-1);
+    if (part && last && point.at - last.at <= 2.5 * step) part.push(point);
+    else parts.push([point]);
+  }
+  return parts;
 }
 
 /** The stacked series as layers over the same instants, the first at the bottom. */

@@ -1,14 +1,14 @@
 import { Link } from "wouter";
-import { useLeavers } from "../api/queries.ts";
+import { usePatience } from "../api/queries.ts";
 import type { CancellationRow } from "../api/shapes.ts";
 import { BarList } from "../charts/BarList.tsx";
 import { PatienceCurve } from "../charts/PatienceCurve.tsx";
 import type { Column } from "../components/columns.tsx";
 import type { PlaceState } from "../components/place.ts";
 import { ReportPage } from "../components/ReportPage.tsx";
+import { ReportTools } from "../components/ReportTools.tsx";
 import { Loading } from "../components/States.tsx";
 import { searchPath, windowOf, withFilter } from "../model/filters.ts";
-import { patienceOf } from "../model/patience.ts";
 import { formatCount, formatRatio, formatSeconds } from "../model/seconds.ts";
 import { cancellationSentence } from "../model/sentences.ts";
 import { groupBy, sum } from "../model/sums.ts";
@@ -50,28 +50,33 @@ export function Cancellations() {
 }
 
 function PatiencePanel({ place }: { place: PlaceState }) {
-  const leavers = useLeavers({ ...place.filters, ...place.window });
-  const patience = leavers.data ? patienceOf(leavers.data.rows) : null;
+  const filters = { ...place.filters, ...place.window };
+  const patience = usePatience(filters);
+  const found = patience.data;
   return (
     <section className="panel block" aria-label="Patience">
-      <h2>When clients give up</h2>
-      {leavers.isPending && <Loading what="those who left" rows={4} />}
-      {leavers.isError && <p className="quiet">This could not be read: {leavers.error.message}</p>}
-      {leavers.data && !patience && <p className="quiet">No client left in this time.</p>}
-      {patience && (
-        <>
+      <div className="block-head"><h2>When clients give up</h2><ReportTools name="patience" filters={filters} /></div>
+      {patience.isPending && <Loading what="those who left" rows={4} />}
+      {patience.isError && !found && <p className="quiet">This could not be read: {patience.error.message}</p>}
+      {found && found.left === 0 && <p className="quiet">No client left in this time.</p>}
+      {found && found.left > 0 && (
+        <div className={patience.isPlaceholderData ? "stale" : undefined}>
           <p>
-            Half of those who left had waited {formatSeconds(patience.median)}.{" "}
-            {patience.early !== null && patience.budget !== null && (patience.early > 0.5
-              ? <>{formatRatio(patience.early)} of them left before their budget was over: nobody waits for all of the {formatSeconds(patience.budget)}.</>
-              : <>{formatRatio(1 - patience.early)} of them outlasted their budget of {formatSeconds(patience.budget)}.</>)}
+            Half of those who left had waited {formatSeconds(found.patience_p50_s)}.{" "}
+            {found.early_ratio !== null && found.budget_p50_s !== null && (found.early_ratio > 0.5
+              ? <>{formatRatio(found.early_ratio)} of them left before their budget was over; half of them had been granted {formatSeconds(found.budget_p50_s)} or more.</>
+              : <>{formatRatio(1 - found.early_ratio)} of them outlasted their budget, {formatSeconds(found.budget_p50_s)} in the median.</>)}
           </p>
-          <PatienceCurve patience={patience} />
-          <p className="quiet small">From the <Link href={searchPath({ cause: "client_disconnect", outcome: "cancelled" }, windowOf(place.query))}>{formatCount(patience.steps.length)} latest requests</Link> whose client left.</p>
-        </>
+          <PatienceCurve patience={found} />
+          <p className="quiet small">All <Link href={searchPath({ ...pick(place), cause: "client_disconnect", outcome: "cancelled" }, windowOf(place.query))}>{formatCount(found.left)} requests</Link> of this time whose client left.</p>
+        </div>
       )}
     </section>
   );
+}
+
+function pick({ filters: { service = "", route = "" } }: PlaceState): Record<string, string> {
+  return { service, route };
 }
 
 function tracesOf(row: CancellationRow, place: PlaceState): string {

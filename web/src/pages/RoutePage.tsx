@@ -1,6 +1,6 @@
 import { Link, useLocation } from "wouter";
-import { useAttribution, useLatest, useMarkers, useReport } from "../api/queries.ts";
-import type { Answer, MarginRow, StageRow } from "../api/shapes.ts";
+import { useAttribution, useCells, useMarkers, useReport } from "../api/queries.ts";
+import type { Answer, MarginRow, SpendRow, StageRow } from "../api/shapes.ts";
 import { ChangeWaterfall } from "../charts/ChangeWaterfall.tsx";
 import { HeatMap } from "../charts/HeatMap.tsx";
 import { SpendBars } from "../charts/SpendBars.tsx";
@@ -17,8 +17,8 @@ import { Empty, Failure, Loading, NothingHere, Stale } from "../components/State
 import { changeSentence } from "../model/changes.ts";
 import { forecast, grown } from "../model/concerns.ts";
 import { searchPath, windowOf, withFilter } from "../model/filters.ts";
-import { heatOf } from "../model/heat.ts";
-import { growth, marginSeries, missedSeries, routeSentence, spendOf, type Spend } from "../model/route.ts";
+import { filtersOf, heatOf, type Cell } from "../model/heat.ts";
+import { growth, marginSeries, missedSeries, routeSentence, spendOf, spendSeries, type Spend } from "../model/route.ts";
 import { formatCount, formatRatio, formatSeconds } from "../model/seconds.ts";
 import { comparedWindow, comparisonShort, millis, windowLabel } from "../model/window.ts";
 
@@ -115,7 +115,7 @@ function Margin({ row, answer, before, beforeAnswer, place }: MarginProps) {
           ? <p className="quiet">No request with a budget was answered, so there is no margin to draw.</p>
           : <TimeChart label={`Margin of ${row.service} ${row.route}: the slow requests have ${formatSeconds(row.margin_p05_s)} left`} span={span} step={step} height={280} signed series={marginSeries(row, before, offset, label)} format={(value) => formatSeconds(value)} zoom={zoom} {...marks} limit={row.budget_p50_s === null ? undefined : { value: row.budget_p50_s, label: "Budget, median" }} />}
       </section>
-      <Latest row={row} place={place} />
+      <Spread row={row} place={place} />
       <section className="panel block" aria-label="Missed requests">
         <h2>Missed requests, share of those with a budget</h2>
         <TimeChart label={`Missed requests: ${formatRatio(row.missed_ratio)} in all`} span={span} step={step} height={130} series={missedSeries(row, before, offset, label)} format={(value) => formatRatio(value)} zoom={zoom} />
@@ -124,16 +124,31 @@ function Margin({ row, answer, before, beforeAnswer, place }: MarginProps) {
   );
 }
 
-/** The latest requests by time and margin; a cell leads to the traces in it. */
-function Latest({ row, place }: { row: MarginRow; place: PlaceState }) {
-  const latest = useLatest({ ...place.window, service: row.service, route: row.route });
-  const heat = latest.data ? heatOf(latest.data) : null;
-  if (latest.isPending) return <section className="panel block"><h2>Latest requests by margin</h2><p className="quiet small pending">Looking at the latest requests …</p></section>;
-  if (!heat) return null;
+/** All requests by time and margin, or by how long they took; a cell leads to the traces in it. */
+function Spread({ row, place }: { row: MarginRow; place: PlaceState }) {
+  const measure = place.query.get("measure") === "duration" || row.margin_p50_s === null ? "duration" : "margin";
+  const filters = { ...place.window, service: row.service, route: row.route, measure };
+  const cells = useCells(filters);
+  const heat = cells.data ? heatOf(cells.data) : null;
+  const pathOf = (cell: Cell) => cell.seen === 1 && cell.example_trace_ids[0]
+    ? `/traces/${cell.example_trace_ids[0]}`
+    : searchPath({ service: row.service, route: row.route, ...filtersOf(cell, cells.data?.measure ?? measure) }, windowOf(place.query));
   return (
-    <section className="panel block" aria-label="Latest requests by margin">
-      <h2>The latest {formatCount(heat.total)} requests by margin</h2>
-      <HeatMap heat={heat} pathOf={(cell) => searchPath({ service: row.service, route: row.route, from: new Date(cell.from).toISOString(), to: new Date(cell.to).toISOString(), margin_gt: String(cell.low), margin_lt: String(cell.high) }, windowOf(place.query))} />
+    <section className="panel block" aria-label="Requests by margin">
+      <div className="block-head">
+        <h2>{heat ? formatCount(heat.total) : "All"} requests by {measure === "margin" ? "margin" : "how long they took"}</h2>
+        {row.margin_p50_s !== null && (
+          <span className="segmented" role="group" aria-label="Draw by">
+            <button type="button" className="button" aria-pressed={measure === "margin"} onClick={() => place.change({ measure: "" })}>Margin</button>
+            <button type="button" className="button" aria-pressed={measure === "duration"} onClick={() => place.change({ measure: "duration" })}>Duration</button>
+          </span>
+        )}
+        <ReportTools name="cells" filters={filters} />
+      </div>
+      {cells.isPending && <p className="quiet small pending">Counting them …</p>}
+      {cells.isError && !cells.data && <p className="quiet">This could not be read: {cells.error.message}</p>}
+      {cells.data && !heat && <p className="quiet">None of them is judged yet; a worker does it within a minute.</p>}
+      {heat && <div className={cells.isPlaceholderData ? "stale" : undefined}><HeatMap heat={heat} pathOf={pathOf} /></div>}
     </section>
   );
 }
@@ -173,22 +188,29 @@ function Spending({ row, place }: { row: MarginRow; place: PlaceState }) {
   const filters = { service: row.service, route: row.route };
   const held = place.compared ?? comparedWindow(place.window, "week");
   const heldLabel = place.compared ? comparisonShort[place.comparison] : "a week earlier";
+  const spend = useReport("spend", filters, place.window);
+  const spentBefore = useReport("spend", filters, held);
   const stages = useReport("stages", filters, place.window);
-  const earlier = useReport("stages", filters, held);
-  const margins = useReport("margin", filters, held);
-  if (stages.isPending) return <Loading what="the stages" rows={6} />;
-  if (!stages.data) return <Failure error={stages.error} retry={stages.refetch} />;
-  const now = spendOf(row, stages.data.rows);
-  const previous = margins.data?.rows.find((one) => one.service === row.service && one.route === row.route);
-  const then = previous && earlier.data ? spendOf(previous, earlier.data.rows) : null;
+  const earlier = useReport("stages", filters, place.compared);
+  const now = spend.data && spend.data.rows.length > 0 ? spendOf(spend.data.rows) : null;
+  const then = spentBefore.data && spentBefore.data.rows.length > 0 ? spendOf(spentBefore.data.rows) : null;
   return (
     <>
       <section className="panel block" aria-label="Spend per stage">
-        <h2>Mean spend of a request by stage, against the budget</h2>
-        <SpendBars rows={[{ label: "now", spend: now }, ...(then ? [{ label: heldLabel, spend: then }] : [])]} />
-        {margins.isPending || earlier.isPending ? <p className="quiet small pending">Looking at {heldLabel} …</p> : <Grew now={now} then={then} label={heldLabel} />}
+        <div className="block-head">
+          <h2>Mean spend of an answered request by stage, against the budget</h2>
+          <ReportTools name="spend" filters={{ ...filters, ...place.window }} />
+        </div>
+        {spend.isPending && <p className="quiet small pending">Adding up what they spent …</p>}
+        {spend.isError && !spend.data && <p className="quiet">This could not be read: {spend.error.message}</p>}
+        {spend.data && !now && <p className="quiet">No answered request with a budget is judged in this time.</p>}
+        {spend.data && now && <SpendOverTime answer={spend.data} now={now} place={place} />}
+        {now && <SpendBars rows={[{ label: "now", spend: now }, ...(then ? [{ label: heldLabel, spend: then }] : [])]} />}
+        {now && (held !== null && spentBefore.isPending ? <p className="quiet small pending">Looking at {heldLabel} …</p> : <Grew now={now} then={then} label={heldLabel} />)}
       </section>
-      {stages.data.rows.length > 0 && (
+      {stages.isPending && <Loading what="the stages" rows={6} />}
+      {stages.isError && !stages.data && <Failure error={stages.error} retry={stages.refetch} />}
+      {stages.data && stages.data.rows.length > 0 && (
         <section className="panel" aria-label="Stages, table">
           <ReportTable
             name="Stages, table" rows={stages.data.rows} columns={stageColumns} keyOf={stageKey} place={place} pathOf={(one) => searchPath({ ...filters, stage: one.stage }, windowOf(place.query))}
@@ -197,6 +219,18 @@ function Spending({ row, place }: { row: MarginRow; place: PlaceState }) {
         </section>
       )}
     </>
+  );
+}
+
+function SpendOverTime({ answer, now, place }: { answer: Answer<SpendRow>; now: Spend; place: PlaceState }) {
+  const first = millis(answer.window.from) || (answer.rows[0]?.buckets[0] ? millis(answer.rows[0].buckets[0].at) : 0);
+  const span = { from: first, to: millis(answer.window.to) };
+  const [most] = now.parts;
+  return (
+    <TimeChart
+      label={`Spend by stage${most ? `: most of it ${most.label}, ${formatSeconds(most.seconds)} of ${formatSeconds(now.budget)}` : ""}`} span={span} step={(answer.window.bucket_s ?? 60) * 1000} height={240}
+      series={spendSeries(answer.rows)} format={(value) => formatSeconds(value)} zoom={({ from, to }) => place.change({ from: new Date(from).toISOString(), to: new Date(to).toISOString() })}
+    />
   );
 }
 

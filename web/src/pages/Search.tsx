@@ -11,7 +11,7 @@ import { useRows } from "../components/rows.ts";
 import { zone } from "../components/settings.ts";
 import { Spent } from "../components/Spent.tsx";
 import { Empty, Failure, FirstTrace, Loading, Stale } from "../components/States.tsx";
-import { leaveOut, readExclusions, toggleExclusion, type Exclusion } from "../model/exclusions.ts";
+import { parametersOf, readExclusions, toggleExclusion, withoutExclusions, type Exclusion } from "../model/exclusions.ts";
 import { filterText } from "../model/filterText.ts";
 import { filterNames, readFilters, withFilter, type Filters } from "../model/filters.ts";
 import { windowLabel } from "../model/window.ts";
@@ -23,16 +23,17 @@ export function Search() {
   const [query, setQuery] = useSearchParams();
   const [open, setOpen] = useState(false);
   const filters = readFilters(query);
-  const search = useSearch(filters);
+  const exclusions = readExclusions(query);
+  const without = parametersOf(exclusions);
+  const search = useSearch(filters, without);
   const health = useHealth();
   const data = health.data?.data;
   if (data && data.hops === 0 && data.spans === 0) return <FirstTrace />;
   const change = (changes: Record<string, string>) => setQuery(withFilter(query, changes));
-  const exclusions = readExclusions(query);
   const exclude = (exclusion: Exclusion) => setQuery((current) => toggleExclusion(current, exclusion));
+  const clear = () => setQuery((current) => withFilter(withoutExclusions(current), Object.fromEntries(filterNames.map((name) => [name, ""]))));
   const pages = search.data?.pages ?? [];
-  const answered = pages.flatMap((page) => page.rows);
-  const rows = leaveOut(answered, exclusions);
+  const rows = pages.flatMap((page) => page.rows);
   const examined = pages.reduce((sum, page) => sum + page.examined, 0);
   return (
     <>
@@ -43,7 +44,6 @@ export function Search() {
           <p className="facts small">
             <span>{windowLabel({ from: filters["from"] ?? "", to: filters["to"] ?? "" }, zone.use())}</span>
             {pages[0] && <span><b>{formatCount(rows.length)}{search.hasNextPage ? "+" : ""}</b> found, {formatCount(examined)} examined</span>}
-            {rows.length < answered.length && <span><b>{formatCount(answered.length - rows.length)}</b> left out</span>}
             {pages[0] && <Freshness watermark={pages[0].watermark} provisional={false} />}
           </p>
         </div>
@@ -51,14 +51,14 @@ export function Search() {
           <button type="button" className="button facets-toggle" aria-expanded={open} onClick={() => setOpen(!open)}>Filters</button>
         </div>
       </div>
-      <Active filters={filters} change={change} exclusions={exclusions} exclude={exclude} />
+      <Active filters={filters} change={change} exclusions={exclusions} exclude={exclude} clear={clear} />
       <div className="search">
-        <Facets filters={filters} rows={rows} change={change} exclude={exclude} open={open} />
+        <Facets filters={filters} without={without} rows={rows} change={change} exclude={exclude} open={open} />
         <div className="page-results">
           {search.data && <Stale error={search.error} at={search.dataUpdatedAt} retry={search.refetch} />}
           {search.isPending && <Loading what="traces" rows={12} />}
           {search.isError && !search.data && <Failure error={search.error} retry={search.refetch} />}
-          {search.data && rows.length === 0 && <Nothing more={search.hasNextPage} go={() => search.fetchNextPage()} busy={search.isFetchingNextPage} filters={filters} change={change} />}
+          {search.data && rows.length === 0 && <Nothing more={search.hasNextPage} go={() => search.fetchNextPage()} busy={search.isFetchingNextPage} narrowed={exclusions.length > 0 || filterNames.some((name) => filters[name])} clear={clear} change={change} />}
           {rows.length > 0 && (
             <div className={`panel results${search.isPlaceholderData ? " stale" : ""}`}>
               <Results rows={rows} change={change} exclude={exclude} />
@@ -80,9 +80,10 @@ interface ActiveProps {
   change: (changes: Record<string, string>) => void;
   exclusions: readonly Exclusion[];
   exclude: (exclusion: Exclusion) => void;
+  clear: () => void;
 }
 
-function Active({ filters, change, exclusions, exclude }: ActiveProps) {
+function Active({ filters, change, exclusions, exclude, clear }: ActiveProps) {
   const active = filterNames.filter((name) => filters[name]);
   if (active.length + exclusions.length === 0) return null;
   return (
@@ -97,22 +98,21 @@ function Active({ filters, change, exclusions, exclude }: ActiveProps) {
           Without {filterText(exclusion.name, exclusion.value)} <Icon name="cross" />
         </button>
       ))}
-      {active.length > 1 && <button type="button" onClick={() => change(Object.fromEntries(active.map((name) => [name, ""])))}>Remove all</button>}
+      {active.length + exclusions.length > 1 && <button type="button" onClick={clear}>Remove all</button>}
     </div>
   );
 }
 
-function Nothing({ more, go, busy, filters, change }: { more: boolean; go: () => void; busy: boolean; filters: Filters; change: (changes: Record<string, string>) => void }) {
-  const active = filterNames.filter((name) => filters[name]);
+function Nothing({ more, go, busy, narrowed, clear, change }: { more: boolean; go: () => void; busy: boolean; narrowed: boolean; clear: () => void; change: (changes: Record<string, string>) => void }) {
   return (
     <Empty title={more ? "Nothing so far" : "No trace matches"}>
       <p className="quiet">
         {more ? "The most recent traces hold no match. Older ones in this time range were not looked at yet."
-          : active.length > 0 ? "Remove a filter or widen the time range." : "Widen the time range. Imported traces keep the time at which they were recorded."}
+          : narrowed ? "Remove a filter or widen the time range." : "Widen the time range. Imported traces keep the time at which they were recorded."}
       </p>
       <div className="actions">
         {more && <button type="button" className="button primary" disabled={busy} onClick={go}>{busy ? "Searching" : "Search further back"}</button>}
-        {active.length > 0 && <button type="button" className="button" onClick={() => change(Object.fromEntries(active.map((name) => [name, ""])))}>Remove all filters</button>}
+        {narrowed && <button type="button" className="button" onClick={clear}>Remove all filters</button>}
         <button type="button" className="button" onClick={() => change({ from: "1970-01-01T00:00:00Z", to: "" })}>Search all time</button>
       </div>
     </Empty>
