@@ -66,6 +66,71 @@ describe("a trace", () => {
   });
 });
 
+describe("a search", () => {
+  afterEach(() => close());
+
+  it("leaves out what is clicked away, over the whole window, and keeps that in the address", async () => {
+    await show("/search?from=now-7d");
+    const facet = page.locator(".facets li", { hasText: "Done" }).first();
+    await facet.hover();
+    const asked = page.waitForRequest((request) => request.url().includes("/traces?") && request.url().includes("not.outcome=done"));
+    await facet.getByRole("button", { name: "Without Done" }).click();
+    await asked;
+    await page.waitForURL(/not\.outcome=done/);
+    await settled(page);
+    const answer = await fetch(`${base()}/api/v1/traces?from=now-7d&not.outcome=done&limit=100`);
+    const { rows } = (await answer.json()) as { rows: { outcome: string }[] };
+    expect(rows.length).toBeGreaterThan(0);
+    expect(rows.filter((row) => row.outcome === "done")).toEqual([]);
+    await page.goto(page.url());
+    await settled(page);
+    await page.getByRole("button", { name: "Take back: without Done" }).click();
+    await page.waitForURL((url) => !url.search.includes("not."));
+    expect(complaints).toEqual([]);
+  });
+});
+
+describe("a route", () => {
+  afterEach(() => close());
+
+  it("leads from a cell of the heat map to its traces, by keyboard", async () => {
+    await show(await anyRoute());
+    const cell = page.locator(".heat-plane a[tabindex='0']");
+    await cell.focus();
+    const said = (await cell.getAttribute("aria-label")) ?? "";
+    const link = page.locator(".heat-cell a");
+    await link.waitFor();
+    const [, seen = "1"] = /these ([\d,]+) traces/.exec((await link.textContent()) ?? "") ?? [];
+    await page.keyboard.press("ArrowLeft");
+    await page.keyboard.press("ArrowRight");
+    await cell.focus();
+    await page.keyboard.press("Enter");
+    await page.waitForURL(seen === "1" ? /traces\// : /margin_lt|margin_gt/);
+    await settled(page);
+    // A worker that is still judging adds to the cell; the search reads them already.
+    if (seen !== "1") expect(parseInt((await page.locator(".facts b").first().textContent()) ?? "0"), said).toBeGreaterThanOrEqual(Math.min(100, Number(seen.replace(",", ""))));
+    expect(complaints).toEqual([]);
+  });
+});
+
+describe("advice", () => {
+  afterEach(() => close());
+
+  it("is the file that the command writes", async () => {
+    await show("/advice?from=now-7d");
+    await page.getByText("Show the file").click();
+    const text = (await page.locator("pre.file").textContent()) ?? "";
+    const file = JSON.parse(text) as { version: number; dependencies: { service: string; why: object }[] };
+    expect(file.version).toBe(1);
+    expect(file.dependencies.length).toBeGreaterThan(0);
+    expect(await page.getByRole("region", { name: "Command" }).textContent()).toBe("laxity policy --since 7d");
+    await page.getByRole("region", { name: "Policy file" }).getByRole("button", { name: "Copy", exact: true }).click();
+    await page.getByText("Copied").first().waitFor();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(text);
+    expect(complaints).toEqual([]);
+  });
+});
+
 describe("problems", () => {
   afterEach(() => close());
 

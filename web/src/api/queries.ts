@@ -133,6 +133,8 @@ export function useCells(filters: Filters) {
     queryFn: ({ signal }) => getJSON<CellReport>("/reports/cells", { ...params, limit: most }, signal),
     placeholderData: keepPreviousData,
     staleTime: 60_000,
+    // Nothing yet is a worker that has just begun.
+    refetchInterval: ({ state }) => (state.data?.rows.length === 0 ? 5_000 : refreshOf({ from: filters["from"] ?? "", to: filters["to"] ?? "" })),
   });
 }
 
@@ -144,6 +146,7 @@ export function usePatience(filters: Filters) {
     queryFn: ({ signal }) => getJSON<PatienceReport>("/reports/patience", { ...params, limit: most }, signal),
     placeholderData: keepPreviousData,
     staleTime: 60_000,
+    refetchInterval: refreshOf({ from: filters["from"] ?? "", to: filters["to"] ?? "" }),
   });
 }
 

@@ -4,7 +4,8 @@ import { zone } from "../components/settings.ts";
 import { neighbour, type Cell, type Heat } from "../model/heat.ts";
 import { formatInstant } from "../model/instants.ts";
 import { formatCount, formatSeconds } from "../model/seconds.ts";
-import { tickText } from "./timeScale.ts";
+import { timeTicks } from "./timeScale.ts";
+import { useWidth } from "./width.ts";
 
 /** Requests by time and margin, or length, the darker the more. Those below the line are late. A cell leads to its traces; arrow keys walk. */
 export function HeatMap({ heat, pathOf }: { heat: Heat; pathOf: (cell: Cell) => string }) {
@@ -18,7 +19,7 @@ export function HeatMap({ heat, pathOf }: { heat: Heat; pathOf: (cell: Cell) => 
   const top = (i: number) => `${((above + i) / heat.rows) * 100}%`;
   const every = Math.ceil(heat.bounds.length / 7);
   const zero = heat.bounds.indexOf(0);
-  const ticks = Array.from({ length: 7 }, (_, i) => heat.from + ((heat.to - heat.from) * i) / 6);
+  const width = useWidth(plane);
   return (
     <figure className="heat" style={{ "--rows": heat.rows, "--columns": heat.columns } as React.CSSProperties}>
       <div className="heat-bounds" aria-hidden="true">{heat.bounds.map((bound, i) => ((i - zero) % every === 0 ? <span key={bound} style={{ top: top(i) }}>{formatSeconds(bound)}</span> : null))}</div>
@@ -40,7 +41,7 @@ export function HeatMap({ heat, pathOf }: { heat: Heat; pathOf: (cell: Cell) => 
         ))}
         <i className="zero" style={{ top: top(zero) }} />
       </div>
-      <div className="heat-times" aria-hidden="true">{ticks.map((tick) => <span key={tick}>{tickText(new Date(tick), shown, heat.to - heat.from)}</span>)}</div>
+      <div className="heat-times" aria-hidden="true">{width > 0 && timeTicks(heat, width, shown).map(({ at, text }) => <span key={text} style={{ left: `${((at.getTime() - heat.from) / (heat.to - heat.from)) * 100}%` }}>{text}</span>)}</div>
       <figcaption className="heat-cell small">
         {current
           ? <><b>{formatInstant(new Date(current.from).toISOString(), shown).replace(/:\d\d$/, "")}</b> {cellText(heat, current)}: <Link href={pathOf(current)}>open {current.seen === 1 ? "it" : `these ${formatCount(current.seen)} traces`}</Link></>

@@ -36,7 +36,7 @@ function Drawing({ patience, width }: { patience: PatienceReport; width: number 
       <path className="series line" stroke="var(--accent)" d={stair(points) ?? ""} />
       {median !== null && <line className="cursor" x1={x(median)} x2={x(median)} y1={y(0.5)} y2={height - bottom} />}
       {budget !== null && <line className="limit" x1={x(budget)} x2={x(budget)} y1={top - 4} y2={height - bottom} />}
-      {budget !== null && <text className="limit-name" x={x(budget) + (x(budget) > width - 130 ? -6 : 6)} y={top + 4} textAnchor={x(budget) > width - 130 ? "end" : "start"}>budget {formatSeconds(budget)}</text>}
+      {budget !== null && <text className="limit-name" x={x(budget) + (x(budget) > width - 130 ? -6 : 6)} y={top - 8} textAnchor={x(budget) > width - 130 ? "end" : "start"}>budget {formatSeconds(budget)}</text>}
       <text className="axis" x={(left + width - right) / 2} y={height - 4} textAnchor="middle">waited before leaving</text>
     </svg>
   );

@@ -4,7 +4,7 @@ import { useId, useMemo, useRef, useState } from "react";
 import { zone } from "../components/settings.ts";
 import { formatInstant } from "../model/instants.ts";
 import { bounds, layers, nearest, stretches, unbroken, type Series } from "../model/series.ts";
-import { tickText, timeScale, type Span } from "./timeScale.ts";
+import { timeScale, timeTicks, type Span } from "./timeScale.ts";
 import { useWidth } from "./width.ts";
 
 const left = 58;
@@ -35,6 +35,8 @@ interface Props {
   marks?: readonly Mark[];
   pickMark?: (mark: Mark) => void;
   zoom?: (span: Span) => void;
+  /** Off where something beside the chart tells the colours. */
+  legend?: boolean;
 }
 
 /** Values over time. Dragging across zooms; the arrow keys walk from bucket to bucket. */
@@ -44,7 +46,7 @@ export function TimeChart(props: Props) {
   return (
     <figure className="chart" ref={box} style={{ minHeight: props.height ?? 220 }}>
       {width > 0 && <Drawing {...props} width={width} />}
-      <figcaption><Legend series={props.series} limit={props.limit} /></figcaption>
+      {props.legend !== false && <figcaption><Legend series={props.series} limit={props.limit} /></figcaption>}
     </figure>
   );
 }
@@ -72,8 +74,6 @@ function Drawing({ label, span, step, series, format, height = 220, signed = fal
   };
   const zero = y(0);
   const middle = (instant: number) => x(instant + step / 2);
-  const text = (tick: Date) => tickText(tick, shown, span.to - span.from);
-  const ticks = x.ticks(Math.max(2, Math.floor(inner / 90)));
   return (
     <div className="chart-box" style={{ height }}>
       <svg width={width} height={height} role="img" aria-label={label}>
@@ -84,7 +84,7 @@ function Drawing({ label, span, step, series, format, height = 220, signed = fal
               <text className="tick" x={-8} y={y(value)} dy="0.32em" textAnchor="end">{format(value)}</text>
             </g>
           ))}
-          {ticks.filter((tick, i) => i === 0 || text(tick) !== text(ticks[i - 1] as Date)).map((tick) => <text key={Number(tick)} className="tick" x={x(tick)} y={height - 6} textAnchor="middle">{text(tick)}</text>)}
+          {timeTicks(span, inner, shown).map(({ at: tick, text }) => <text key={Number(tick)} className="tick" x={x(tick)} y={height - 6} textAnchor="middle">{text}</text>)}
           <clipPath id={id}><rect width={inner} y={0} height={height - bottom} /></clipPath>
           <g clipPath={`url(#${CSS.escape(id)})`}>
             {signed && zero < height - bottom && <rect className="past" width={inner} y={zero} height={Math.max(0, height - bottom - zero)} />}

@@ -4,6 +4,7 @@ import type { TraceRow } from "../api/shapes.ts";
 import { excludedNames, type ExcludedName, type Exclusion, type Exclusions } from "../model/exclusions.ts";
 import type { Filters } from "../model/filters.ts";
 import { countBy } from "../model/facets.ts";
+import { formatCount } from "../model/seconds.ts";
 import { ruleName, ruleNames, words } from "../model/words.ts";
 
 interface Props {
@@ -79,7 +80,7 @@ function Facet({ label, name, values, counts, distinct, word, filters, change, e
     <li key={value}>
       <button type="button" className="plain" aria-pressed={current === value} onClick={() => toggle(value)} title={word(value)}>
         <span><bdi>{word(value)}</bdi></span>
-        <span className="num">{counts.get(value) ?? ""}</span>
+        <span className="num">{counts.has(value) ? formatCount(counts.get(value) ?? 0) : ""}</span>
       </button>
       <button type="button" className="plain without" aria-label={`Without ${word(value)}`} title={`Without ${word(value)}`} onClick={() => leave(value)}>−</button>
     </li>

@@ -1,3 +1,4 @@
+import type { ReactNode } from "react";
 import { useServices } from "../api/queries.ts";
 import { causeValues, phaseValues } from "../api/names.ts";
 import { filterText } from "../model/filterText.ts";
@@ -11,7 +12,7 @@ const labels: Partial<Record<FilterName, string>> = {
 };
 
 /** Narrows a report. Filters that are set stand beside the choices and go away by a click. */
-export function FilterBar({ names, place }: { names: readonly FilterName[]; place: PlaceState }) {
+export function FilterBar({ names, place, children }: { names: readonly FilterName[]; place: PlaceState; children?: ReactNode }) {
   const services = useServices().data?.rows ?? [];
   const chosen = services.filter((row) => !place.filters["service"] || row.service === place.filters["service"]);
   const unique = (values: string[]) => [...new Set(values)].sort();
@@ -37,6 +38,7 @@ export function FilterBar({ names, place }: { names: readonly FilterName[]; plac
           </label>
         );
       })}
+      {children}
       {set.length > 0 && (
         <button type="button" className="button" onClick={() => place.change(Object.fromEntries(set.map((name) => [name, ""])))} title={set.map((name) => filterText(name, place.filters[name] ?? "")).join(", ")}>
           Remove {set.length === 1 ? "the filter" : `${set.length} filters`} <Icon name="cross" />

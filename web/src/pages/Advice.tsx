@@ -47,25 +47,24 @@ export function Advice() {
           <CopyButton label="curl" text={() => curlOf(window.location.origin, "/policies/advice", params, hasToken())} />
         </div>
       </div>
-      <FilterBar names={filterNames} place={place} />
-      <div className="filter-bar">
+      <FilterBar names={filterNames} place={place}>
         <label>
           <span aria-hidden="true">Good calls that a limit may cut</span>
           <select aria-label="Good calls that a limit may cut" value={rate} onChange={(event) => place.change({ rate: event.target.value === usualRate ? "" : event.target.value })}>
             {[...new Set([...rates, rate])].map((one) => <option key={one} value={one}>{formatRatio(Number(one))}</option>)}
           </select>
         </label>
-      </div>
+      </FilterBar>
       {answer && <Stale error={advice.error} at={advice.dataUpdatedAt} retry={advice.refetch} />}
       {advice.isPending && <Loading what="advice" rows={10} />}
       {advice.isError && !answer && <Failure error={advice.error} retry={advice.refetch} />}
       {answer && answer.rows.length === 0 && <NothingHere place={place} names={filterNames} newest={null}>No call was measured in this time.</NothingHere>}
       {answer && answer.rows.length > 0 && (
         <div className={advice.isPlaceholderData ? "stack stale" : "stack"}>
+          {enough.length > 0 && <PolicyFile params={params} rate={rate} place={place} />}
           <section className="panel" aria-label="Dependencies, table">
             <ReportTable name="Dependencies, table" rows={answer.rows} columns={columns} keyOf={(row) => [row.service, row.stage, row.peer].join(" ")} pathOf={(row) => callsOf(row, place)} place={place} />
           </section>
-          {enough.length > 0 && <PolicyFile params={params} rate={rate} place={place} />}
           {answer.routes.length > 0 && (
             <section className="panel" aria-label="Routes, table">
               <h2 className="panel-title">Budgets that routes need</h2>

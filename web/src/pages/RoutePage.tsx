@@ -223,12 +223,13 @@ function Spending({ row, place }: { row: MarginRow; place: PlaceState }) {
 }
 
 function SpendOverTime({ answer, now, place }: { answer: Answer<SpendRow>; now: Spend; place: PlaceState }) {
-  const first = millis(answer.window.from) || (answer.rows[0]?.buckets[0] ? millis(answer.rows[0].buckets[0].at) : 0);
-  const span = { from: first, to: millis(answer.window.to) };
+  const begin = millis(answer.window.from);
+  const first = answer.rows[0]?.buckets[0] ? millis(answer.rows[0].buckets[0].at) : begin;
+  const span = { from: begin > 0 ? Math.min(begin, first) : first, to: millis(answer.window.to) };
   const [most] = now.parts;
   return (
     <TimeChart
-      label={`Spend by stage${most ? `: most of it ${most.label}, ${formatSeconds(most.seconds)} of ${formatSeconds(now.budget)}` : ""}`} span={span} step={(answer.window.bucket_s ?? 60) * 1000} height={240}
+      label={`Spend by stage${most ? `: most of it ${most.label}, ${formatSeconds(most.seconds)} of ${formatSeconds(now.budget)}` : ""}`} span={span} step={(answer.window.bucket_s ?? 60) * 1000} height={240} legend={false}
       series={spendSeries(answer.rows)} format={(value) => formatSeconds(value)} zoom={({ from, to }) => place.change({ from: new Date(from).toISOString(), to: new Date(to).toISOString() })}
     />
   );
