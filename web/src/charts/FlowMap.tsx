@@ -2,7 +2,7 @@ import { curveMonotoneX, curveMonotoneY, line } from "d3-shape";
 import { useMemo, useRef } from "react";
 import { useLocation } from "wouter";
 import type { PropagationRow } from "../api/shapes.ts";
-import { flowOf, labelSize, type FlowEdge } from "../model/flow.ts";
+import { clip, flowOf, labelSize, type FlowEdge } from "../model/flow.ts";
 import { formatCount, formatRatio, formatSeconds } from "../model/seconds.ts";
 import { useWidth } from "./width.ts";
 
@@ -30,7 +30,7 @@ export function FlowMap({ rows, pathOf }: Props) {
           {flow.nodes.map((node) => (
             <g key={node.name} className="flow-node" transform={`translate(${node.x - node.width / 2} ${node.y - node.height / 2})`}>
               <rect width={node.width} height={node.height} rx="6" />
-              <text x={node.width / 2} y={node.height / 2} dy="0.35em" textAnchor="middle">{node.name}</text>
+              <text x={node.width / 2} y={node.height / 2} dy="0.35em" textAnchor="middle">{clip(node.name)}{clip(node.name) !== node.name && <title>{node.name}</title>}</text>
             </g>
           ))}
         </svg>

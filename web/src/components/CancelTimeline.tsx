@@ -21,7 +21,7 @@ export function CancelTimeline({ cancellation, origin, selected, showSpan }: Pro
   return (
     <details className="cancel panel" open={spans.length <= 6}>
       <summary>
-        Cancelled at {formatSeconds(sent - origin)} by {words(cause).toLowerCase()}: {spans.length} {spans.length === 1 ? "span" : "spans"} saw it{open > 0 ? <span className="bad">, {open} never confirmed that the work stopped</span> : ", all were seen to stop"}
+        Cancelled at {formatSeconds(sent - origin)} by {words(cause).toLowerCase()}: {spans.length} {spans.length === 1 ? "span" : "spans"} saw it{open > 0 ? <span className="bad">, {open} never confirmed that the work stopped</span> : spans.some((one) => one.refused) ? ", nothing was left running" : ", all were seen to stop"}
       </summary>
       <ol>
         {spans.slice(0, most).map((one) => (
@@ -29,7 +29,7 @@ export function CancelTimeline({ cancellation, origin, selected, showSpan }: Pro
             <button type="button" className="plain" aria-pressed={one.span.span_id === selected} onClick={() => showSpan(one.span.span_id)}><bdi>{one.span.service}</bdi> <span className="quiet"><bdi>{one.span.name}</bdi></span></button>
             <span className="track" aria-hidden="true">
               <i className="seen" style={{ left: at(one.seen) }} />
-              {one.stopped === null ? <i className="open" style={{ left: at(one.seen) }} /> : <i className="work" style={{ left: at(one.seen), width: `calc(${at(one.stopped)} - ${at(one.seen)})` }} />}
+              {one.refused ? null : one.stopped === null ? <i className="open" style={{ left: at(one.seen) }} /> : <i className="work" style={{ left: at(one.seen), width: `calc(${at(one.stopped)} - ${at(one.seen)})` }} />}
             </span>
             <span className="say">{said(one, sent)}</span>
           </li>
@@ -40,7 +40,8 @@ export function CancelTimeline({ cancellation, origin, selected, showSpan }: Pro
   );
 }
 
-function said({ cause, seen, stopped, inferred }: Cancelled, sent: number) {
+function said({ cause, seen, stopped, refused, inferred }: Cancelled, sent: number) {
+  if (refused) return <>{words(cause)}; refused before it started</>;
   const since = seen - sent;
   return (
     <>

@@ -1,6 +1,7 @@
 import { Link } from "wouter";
 import { attributeMeanings } from "../api/names.ts";
 import type { Attributes, Finding, Line, Span } from "../api/shapes.ts";
+import { shortID } from "../model/ids.ts";
 import { formatSeconds } from "../model/seconds.ts";
 import { words } from "../model/words.ts";
 import { CopyButton } from "./CopyButton.tsx";
@@ -49,7 +50,7 @@ export function SpanDetail({ span, origin, lines, findings, isEntry, select, dra
       {span.links.length > 0 && (
         <div className="actions">
           <span className="quiet">Linked to</span>
-          {span.links.map((link, i) => <Link key={i} className="mono" href={`/traces/${link.trace_id}?span=${link.span_id}`}>{link.trace_id.slice(0, 8)}…/{link.span_id}</Link>)}
+          {span.links.map((link, i) => <Link key={i} className="mono" href={`/traces/${link.trace_id}?span=${link.span_id}`}>{shortID(link.trace_id)}…/{link.span_id}</Link>)}
         </div>
       )}
       <AttributeList title="Resource" attributes={span.resource} />

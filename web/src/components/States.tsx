@@ -1,8 +1,10 @@
 import { useState, type ReactNode } from "react";
+import { Link, useLocation } from "wouter";
 import { ApiError, saveToken } from "../api/client.ts";
 import { useHealth } from "../api/queries.ts";
 import type { FilterName } from "../model/filters.ts";
 import { formatInstant } from "../model/instants.ts";
+import { lengthOf } from "../model/window.ts";
 import { CopyButton } from "./CopyButton.tsx";
 import { Icon } from "./Icon.tsx";
 import type { PlaceState } from "./place.ts";
@@ -16,16 +18,21 @@ export function Loading({ what, rows = 5 }: { what: string; rows?: number }) {
   );
 }
 
-/** What went wrong, in the server's words, and what to do about it. */
-export function Failure({ error, retry }: { error: Error; retry: () => void }) {
+/** What went wrong, in the server's words, what to do about it, and the ways on. */
+export function Failure({ error, retry, ways }: { error: Error; retry: () => void; ways?: ReactNode }) {
+  const [location] = useLocation();
   const problem = error instanceof ApiError ? error : new ApiError(0, "The page could not read the answer", error.message);
   if (problem.status === 401) return <AskToken retry={retry} />;
+  const refused = problem.status >= 400 && problem.status < 500 && problem.status !== 404 && problem.status !== 429;
   return (
     <div className="state" role="alert">
       <h1>{problem.title}</h1>
       {problem.detail && <p>{capital(problem.detail)}</p>}
       {problem.advice && <p className="quiet">{capital(problem.advice)}.</p>}
-      <div className="actions"><button type="button" className="button" onClick={retry}>Try again</button></div>
+      <div className="actions">
+        {/* Asking the same again cannot mend what the server refuses to read. */}
+        {refused ? ways ?? <Link className="button" href={location}>Start without filters, last 24 hours</Link> : <><button type="button" className="button" onClick={retry}>Try again</button>{ways}</>}
+      </div>
     </div>
   );
 }
@@ -75,7 +82,7 @@ export function NothingHere({ place, names, newest, children }: { place: PlaceSt
       {newest && !wide && <p className="quiet">The newest span started at {formatInstant(newest, shown)}{shown === "UTC" ? " UTC" : ""}. Imported traces keep the time at which they were recorded.</p>}
       <div className="actions">
         {set.length > 0 && <button type="button" className="button primary" onClick={() => place.change(Object.fromEntries(set.map((name) => [name, ""])))}>Remove {set.length === 1 ? "the filter" : "all filters"}</button>}
-        {!wide && <button type="button" className="button" onClick={() => place.change({ from: "now-7d", to: "" })}>Last 7 days</button>}
+        {(lengthOf(place.window) ?? 0) < 7 * 86_400 && <button type="button" className="button" onClick={() => place.change({ from: "now-7d", to: "" })}>Last 7 days</button>}
         {!wide && <button type="button" className="button" onClick={() => place.change({ from: "1970-01-01T00:00:00Z", to: "" })}>All time</button>}
       </div>
     </div>

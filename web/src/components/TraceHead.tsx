@@ -5,7 +5,7 @@ import { url } from "../api/client.ts";
 import { cancellationOf } from "../model/cancel.ts";
 import { formatInstant } from "../model/instants.ts";
 import { formatSeconds } from "../model/seconds.ts";
-import { headline, mostlyIn, readAccount, totalOutside } from "../model/statement.ts";
+import { answered, headline, mostlyIn, readAccount, totalOutside } from "../model/statement.ts";
 import { sourceName, targetName } from "../model/words.ts";
 import { CancelTimeline } from "./CancelTimeline.tsx";
 import { CopyButton } from "./CopyButton.tsx";
@@ -92,13 +92,9 @@ function Figures({ statement }: { statement: Statement }) {
       {statement.orphan_s > 0 && <div><dt>Orphan work</dt><dd className="bad">{formatSeconds(statement.orphan_s)}</dd></div>}
       {overhang > 0 && <div><dt>Overhang, blamed on nobody</dt><dd>{formatSeconds(overhang)}</dd></div>}
       {statement.post_cancel_s > 0 && <div><dt>After cancellation</dt><dd className="warn">{formatSeconds(statement.post_cancel_s)}</dd></div>}
-      {Object.entries(statement.costs).map(([unit, value]) => <div key={unit}><dt>{unit} after the end</dt><dd>{value.toLocaleString("en")}</dd></div>)}
+      {Object.entries(statement.costs).filter(([, value]) => value > 0).map(([unit, value]) => <div key={unit}><dt>{unit} after the end</dt><dd>{value.toLocaleString("en")}</dd></div>)}
     </dl>
   );
-}
-
-function answered(statement: Statement): boolean {
-  return ["done", "done_with_pending", "degraded", "partial"].includes(statement.outcome);
 }
 
 function Notices({ trace, statement }: { trace: Trace | undefined; statement: Statement | undefined }) {

@@ -14,6 +14,15 @@ it("tells who gave up, who saw it, who stopped and of whom nobody knows", () => 
   expect(found?.spans.map((one) => [one.span.span_id, one.seen, one.stopped, one.denied])).toEqual([["caller", 0.5, null, true], ["callee", 0.55, 0.8, false]]);
 });
 
+it("TestIssueRefusedStepNeverConfirmed: a step that never started has nothing to stop", () => {
+  const found = cancellationOf([
+    span("entry", null, 0, 1, { attributes: { "deadline.cancel.cause": "upstream_deadline" } }),
+    span("refused", "entry", 0.9, 0, { attributes: { "deadline.cancel.cause": "upstream_deadline", "deadline.decision": "reject" } }),
+  ]);
+  expect(found?.open).toBe(1);
+  expect(found?.spans.map((one) => [one.span.span_id, one.refused])).toEqual([["refused", true], ["entry", false]]);
+});
+
 it("takes the end of a span that says no more for the signal", () => {
   expect(cancellationOf([span("a", null, 1, 2, { attributes: { "deadline.cancel.cause": "expiry", "deadline.cancel.after": "soon" } })])?.sent).toBe(3);
 });

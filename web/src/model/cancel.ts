@@ -10,6 +10,8 @@ export interface Cancelled {
   stopped: number | null;
   /** It said that it does not know whether the work stopped. */
   denied: boolean;
+  /** It was refused or skipped, so there was no work to stop. */
+  refused: boolean;
   inferred: boolean;
 }
 
@@ -22,6 +24,8 @@ export interface Cancellation {
   open: number;
 }
 
+const neverStarted: ReadonlySet<string> = new Set(["reject", "skip"]);
+
 /** What the spans of a trace say about cancellation, in order of the signal; null where nothing was cancelled. */
 export function cancellationOf(spans: readonly Span[]): Cancellation | null {
   const found: Cancelled[] = [];
@@ -32,12 +36,13 @@ export function cancellationOf(spans: readonly Span[]): Cancellation | null {
     const post = number(span.attributes["deadline.post_cancel.time"]) ?? Math.max(0, span.duration_s - after);
     const confirmed = span.attributes["deadline.cancel.confirmed"];
     const seen = span.at_s + after;
-    found.push({ span, cause, seen, stopped: confirmed === "true" ? seen + post : null, denied: confirmed === "false", inferred: span.attributes["deadline.inferred"] === "true" });
+    const refused = neverStarted.has(span.attributes["deadline.decision"] ?? "") && confirmed === undefined;
+    found.push({ span, cause, seen, stopped: confirmed === "true" ? seen + post : null, denied: confirmed === "false", refused, inferred: span.attributes["deadline.inferred"] === "true" });
   }
   found.sort((a, b) => a.seen - b.seen || a.span.at_s - b.span.at_s);
   const [first] = found;
   if (!first) return null;
-  return { sent: first.seen, cause: first.cause, spans: found, open: found.filter((one) => one.stopped === null).length };
+  return { sent: first.seen, cause: first.cause, spans: found, open: found.filter((one) => one.stopped === null && !one.refused).length };
 }
 
 function number(text: string | undefined): number | null {

@@ -16,6 +16,12 @@ it("draws services that call each other and themselves", () => {
   expect(flowOf([row("a", "b"), row("b", "a"), row("a", "a")], false).edges).toHaveLength(3);
 });
 
+it("TestIssueLongNameOnMap: a name of 300 letters takes the room of 32", () => {
+  const [node] = flowOf([row("x".repeat(300), "b")], true).nodes;
+  expect(node?.name).toHaveLength(300);
+  expect(node?.width).toBeLessThan(300);
+});
+
 it("keeps edges with faults where not all can be drawn", () => {
   const rows = [...Array.from({ length: 80 }, (_, i) => row("a", `b${i}`, { calls: 1000 })), row("a", "faulty", { renewed: 1 })];
   const flow = flowOf(rows, true);

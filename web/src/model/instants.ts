@@ -24,9 +24,14 @@ export function formatInstant(instant: string, zone: Zone, withDate = true): str
   return parts.replace(",", "");
 }
 
+/** Seconds from an instant to `now`, which is in milliseconds; not below 0. */
+export function secondsSince(instant: string, now: number): number {
+  return Math.max(0, (now - Number(nanos(instant) / 1_000_000n)) / 1000);
+}
+
 /** How long ago something was, in the one unit that matters. */
 export function ago(instant: string, now: number): string {
-  const seconds = Math.max(0, (now - Number(nanos(instant) / 1_000_000n)) / 1000);
+  const seconds = secondsSince(instant, now);
   if (seconds < 90) return `${Math.round(seconds)} s ago`;
   if (seconds < 5400) return `${Math.round(seconds / 60)} min ago`;
   if (seconds < 172_800) return `${Math.round(seconds / 3600)} h ago`;

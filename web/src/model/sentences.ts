@@ -17,8 +17,9 @@ export function orphanSentence(rows: readonly OrphanRow[]): string {
   const running = sum(rows, (row) => row.still_running);
   if (!most || orphan + post === 0) return running > 0 ? `${count(running, "call")} ${running === 1 ? "was" : "were"} still running when the answer had gone out` : "Nobody worked for callers that had left";
   const own = { orphan: sum(most.rows, (row) => row.orphan_s), share: Math.max(0, ...most.rows.map((row) => row.share_of_busy ?? 0)) };
+  const beyond = sum(rows, forNobody) - orphan;
   if (orphan === 0) return `${formatSeconds(post)} of work after cancellations, most of it in ${most.key}`;
-  return `${formatSeconds(orphan)} of work for callers that no longer waited, ${own.orphan === orphan ? "all" : formatSeconds(own.orphan)} of it in ${most.key}${own.share >= 0.005 ? `, ${formatRatio(own.share)} of its time` : ""}`;
+  return `${formatSeconds(orphan)} of work for callers that no longer waited, ${own.orphan === orphan ? "all" : formatSeconds(own.orphan)} of it in ${most.key}${own.share >= 0.005 ? `, ${formatRatio(own.share)} of its time` : ""}${beyond >= orphan / 10 ? `; ${formatSeconds(beyond)} more after cancellations` : ""}`;
 }
 
 export function findingSentence(rows: readonly FindingRow[]): string {
@@ -85,8 +86,9 @@ export function dependencySentence(rows: readonly DependencyRow[]): string {
   const [slowest] = [...slow].sort((a, b) => (b.slowdown ?? 0) - (a.slowdown ?? 0));
   const [stingiest] = [...stingy].sort((a, b) => (a.generosity ?? 1) - (b.generosity ?? 1));
   const parts: string[] = [];
-  if (slowest) parts.push(`${slowest.peer} answers ${slowest.service} ${factor(slowest.slowdown)} as slowly as usual`);
-  if (stingiest) parts.push(`${stingiest.service} gives ${stingiest.peer} ${formatRatio(stingiest.generosity)} of what it usually needs`);
+  if (slowest) parts.push(`${slowest.peer || slowest.stage} answers ${slowest.service} ${factor(slowest.slowdown)} as slowly as usual`);
+  if (stingiest) parts.push(`${stingiest.service} gives ${stingiest.peer || stingiest.stage} ${formatRatio(stingiest.generosity)} of what it usually needs`);
+  if (rows.every((row) => row.generosity === null && row.slowdown === null)) return "No dependency can be judged: it takes an allowance, and seven days to hold latency against";
   return parts.length > 0 ? parts.join("; ") : "Every dependency gets the time it usually needs and takes no longer than usual";
 }
 

@@ -52,6 +52,10 @@ describe("a statement without a budget", () => {
     expect(deadlineOf(none)).toBeNull();
   });
 
+  it("TestIssueFailedHasNothingToSpare: a request without an answer in time spares nothing", () => {
+    const failed = { ...statement, outcome: "failed", exhausted: false, late: false, margin_s: 0.3, duration_s: 0.7 } as Statement;
+    expect(headline(failed, (s) => `${s} s`)).toBe("Had 1 s and ended after 0.7 s without an answer, with 0.3 s left.");
+  });
   it("says that nothing was granted", () => expect(headline(none, String)).toContain("no budget was granted"));
 });
 

@@ -135,12 +135,20 @@ export function mostlyIn(statement: Statement, format: (seconds: number) => stri
   return `Most of it went into ${place.stage || "a call"} of ${place.service} (${format(place.amount_s)}).`;
 }
 
+const answers: ReadonlySet<string> = new Set(["done", "done_with_pending", "degraded", "partial"]);
+
+/** Whether the request got an answer, late or not. */
+export function answered(statement: Pick<Statement, "outcome">): boolean {
+  return answers.has(statement.outcome);
+}
+
 /** What a statement says in one sentence. */
 export function headline(statement: Statement, format: (seconds: number) => string): string {
   const spent = format(statement.duration_s);
   if (!statement.budget) return `Took ${spent}; no budget was granted, so there is no deadline to miss.`;
   const budget = format(statement.budget.received_s);
   if (statement.margin_s === null || statement.exhausted) return `Had ${budget} and ended after ${spent} without an answer.`;
+  if (!answered(statement)) return `Had ${budget} and ended after ${spent} without an answer, ${statement.margin_s < 0 ? `${format(-statement.margin_s)} too late` : `with ${format(statement.margin_s)} left`}.`;
   if (statement.late || statement.margin_s < 0) return `Had ${budget}, took ${spent}: ${format(-statement.margin_s)} too late.`;
   return `Had ${budget}, took ${spent}: ${format(statement.margin_s)} to spare.`;
 }

@@ -37,9 +37,14 @@ export function ruleName(rule: string): string {
   return (rules as Record<string, string>)[rule] ?? words(rule);
 }
 
+/** Said where a call names no service that answered it. */
+export const noCallee = "unknown callee";
+
+const written: Record<string, string> = { dns: "DNS", tls: "TLS", db_execution: "DB execution" };
+
 /** A code such as done_with_pending as words. */
 export function words(code: string): string {
-  const text = code.replaceAll("_", " ");
+  const text = Object.hasOwn(written, code) ? (written[code] ?? code) : code.replaceAll("_", " ");
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 

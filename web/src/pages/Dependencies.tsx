@@ -6,14 +6,20 @@ import { ReportPage } from "../components/ReportPage.tsx";
 import { searchPath, windowOf } from "../model/filters.ts";
 import { formatCount, formatSeconds } from "../model/seconds.ts";
 import { dependencySentence } from "../model/sentences.ts";
+import { noCallee } from "../model/words.ts";
 
 const quadrants: Record<DependencyRow["quadrant"], { text: string; tone: "good" | "warn" | "bad" }> = {
   healthy: { text: "Healthy", tone: "good" }, stingy_caller: { text: "Stingy caller", tone: "warn" }, slow_dependency: { text: "Slow dependency", tone: "warn" }, both: { text: "Stingy and slow", tone: "bad" },
 };
 
+/** Without an allowance and without a baseline nothing is known, and that is not health. */
+function verdictOf(row: DependencyRow): { text: string; tone: "good" | "warn" | "bad" | "" } {
+  return row.generosity === null && row.slowdown === null ? { text: "Not known", tone: "" } : quadrants[row.quadrant];
+}
+
 const columns: Column<DependencyRow>[] = [
-  { key: "peer", label: "Dependency", value: (row) => row.peer || row.stage, cell: (row) => <><bdi>{row.peer || "unnamed"}</bdi><span className="below"><bdi>{row.service}</bdi>{row.stage && <> · <bdi>{row.stage}</bdi></>}</span></> },
-  { key: "quadrant", label: "Verdict", value: (row) => quadrants[row.quadrant].text, cell: (row) => <span className={`chip ${quadrants[row.quadrant].tone}`}>{quadrants[row.quadrant].text}</span> },
+  { key: "peer", label: "Dependency", value: (row) => row.peer || row.stage, cell: (row) => <><bdi>{row.peer || noCallee}</bdi><span className="below"><bdi>{row.service}</bdi>{row.stage && <> · <bdi>{row.stage}</bdi></>}</span></> },
+  { key: "quadrant", label: "Verdict", means: "from time granted and slowness; not known without an allowance and a baseline", value: (row) => verdictOf(row).text, cell: (row) => <span className={`chip ${verdictOf(row).tone}`}>{verdictOf(row).text}</span> },
   { key: "calls", label: "Calls", value: (row) => row.calls, format: "count" },
   { key: "allowance_p50_s", label: "Granted", means: "median allowance of a call", value: (row) => row.allowance_p50_s, format: "seconds", compares: true },
   { key: "usual_p99_s", label: "Usual p99", means: "of the seven days before the window", value: (row) => row.usual_p99_s, format: "seconds" },

@@ -5,9 +5,10 @@ import { ReportPage } from "../components/ReportPage.tsx";
 import { TraceLinks } from "../components/TraceLinks.tsx";
 import { searchPath, windowOf } from "../model/filters.ts";
 import { limitSentence } from "../model/sentences.ts";
+import { noCallee } from "../model/words.ts";
 
 const columns: Column<LimitRow>[] = [
-  { key: "edge", label: "Caller and callee", value: (row) => `${row.service} ${row.peer}`, cell: (row) => <><bdi>{row.service}</bdi> → <bdi>{row.peer || "unnamed"}</bdi><span className="below"><bdi>{row.operation}</bdi></span></> },
+  { key: "edge", label: "Caller and callee", value: (row) => `${row.service} ${row.peer}`, cell: (row) => <><bdi>{row.service}</bdi> → <bdi>{row.peer || noCallee}</bdi><span className="below"><bdi>{row.operation}</bdi></span></> },
   { key: "limit_s", label: "Limit", value: (row) => row.limit_s, format: "seconds", tone: () => "bad" },
   { key: "confidence", label: "Confidence", means: "share of the calls that reached the limit and were cut there, at least", value: (row) => row.confidence, format: "ratio" },
   { key: "calls", label: "Calls", value: (row) => row.calls, format: "count" },

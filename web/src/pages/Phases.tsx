@@ -7,10 +7,10 @@ import { searchPath, windowOf } from "../model/filters.ts";
 import { formatCount } from "../model/seconds.ts";
 import { phaseSentence } from "../model/sentences.ts";
 import { groupBy, sum } from "../model/sums.ts";
-import { words } from "../model/words.ts";
+import { noCallee, words } from "../model/words.ts";
 
 const columns: Column<PhaseRow>[] = [
-  { key: "peer", label: "Dependency", value: (row) => row.peer, cell: (row) => <><bdi>{row.peer || "unnamed"}</bdi><span className="below"><bdi>{row.service}</bdi></span></> },
+  { key: "peer", label: "Dependency", value: (row) => row.peer, cell: (row) => <><bdi>{row.peer || noCallee}</bdi><span className="below"><bdi>{row.service}</bdi></span></> },
   { key: "phase", label: "Phase", value: (row) => row.phase, cell: (row) => words(row.phase), filter: "phase" },
   { key: "timeouts", label: "Timeouts", value: (row) => row.timeouts, format: "count", tone: (row) => (row.timeouts > 0 ? "bad" : ""), compares: true },
   { key: "fresh", label: "On fresh connections", value: (row) => row.fresh, format: "count" },

@@ -14,6 +14,7 @@ import { Empty, Failure, FirstTrace, Loading, Stale } from "../components/States
 import { parametersOf, readExclusions, toggleExclusion, withoutExclusions, type Exclusion } from "../model/exclusions.ts";
 import { filterText } from "../model/filterText.ts";
 import { filterNames, readFilters, withFilter, type Filters } from "../model/filters.ts";
+import { shortID } from "../model/ids.ts";
 import { windowLabel } from "../model/window.ts";
 import { ago, formatInstant } from "../model/instants.ts";
 import { formatCount, formatSeconds } from "../model/seconds.ts";
@@ -144,8 +145,8 @@ function Results({ rows, change, exclude }: ResultsProps) {
         {rows.map((row, i) => (
           <tr key={row.trace_id} className={i === current ? "current" : undefined}>
             <td className="wide">
-              <Link className="open" href={tracePath(row)}>{row.route || "unnamed"}</Link>
-              <span className="below"><Narrow what={`service ${row.service}`} only={() => change({ service: row.service })} without={() => exclude({ name: "service", value: row.service })}><bdi>{row.service}</bdi></Narrow> · <span className="mono">{row.trace_id.slice(0, 8)}</span>{!row.complete && " · spans are missing"}</span>
+              <Link className="open" href={tracePath(row)}><bdi>{row.route || "unnamed"}</bdi></Link>
+              <span className="below"><Narrow what={`service ${row.service}`} only={() => change({ service: row.service })} without={() => exclude({ name: "service", value: row.service })}><bdi>{row.service}</bdi></Narrow> · <span className="mono">{shortID(row.trace_id)}</span>{!row.complete && " · spans are missing"}</span>
             </td>
             <td className="wide when" title={row.started_at}>{formatInstant(row.started_at, shown)}<span className="below">{ago(row.started_at, Date.now())}</span></td>
             <td>

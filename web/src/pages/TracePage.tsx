@@ -1,5 +1,5 @@
 import { useCallback, useMemo, useState } from "react";
-import { useSearchParams } from "wouter";
+import { Link, useSearchParams } from "wouter";
 import { ApiError } from "../api/client.ts";
 import { useStatement, useTrace } from "../api/queries.ts";
 import type { Line, Statement, Trace } from "../api/shapes.ts";
@@ -10,6 +10,7 @@ import { Failure, Loading } from "../components/States.tsx";
 import { TraceHead } from "../components/TraceHead.tsx";
 import { Waterfall } from "../components/Waterfall.tsx";
 import { assignColours } from "../model/colours.ts";
+import { shortID } from "../model/ids.ts";
 import { readAccount, violationSpans } from "../model/statement.ts";
 import { clampRange, extent, type Range } from "../model/timeline.ts";
 import { buildForest, parents, visibleNodes, type Node } from "../model/tree.ts";
@@ -24,17 +25,18 @@ export function TracePage({ id }: { id: string }) {
   if (!trace.data && !statement.data) return <Unavailable id={id} error={trace.error ?? new Error("no answer")} retry={() => { void trace.refetch(); void statement.refetch(); }} />;
   return (
     <>
-      <title>{`${statement.data ? `${statement.data.service} ${statement.data.route}` : id.slice(0, 8)} · Laxity`}</title>
+      <title>{`${statement.data ? `${statement.data.service} ${statement.data.route}` : shortID(id)} · Laxity`}</title>
       <Loaded id={id} trace={trace.data} statement={statement.data} problem={statement.data ? trace.error : statement.error} />
     </>
   );
 }
 
 function Unavailable({ id, error, retry }: { id: string; error: Error; retry: () => void }) {
+  const ways = <Link className="button" href="/search">Search traces</Link>;
   if (error instanceof ApiError && error.status === 404) {
-    return <Failure error={new ApiError(404, "This trace is not stored", error.detail || id, error.advice || "It may not have arrived yet, or its retention is over. Spans show within seconds of being sent.")} retry={retry} />;
+    return <Failure error={new ApiError(404, "This trace is not stored", error.detail || id, error.advice || "It may not have arrived yet, or its retention is over. Spans show within seconds of being sent.")} retry={retry} ways={ways} />;
   }
-  return <Failure error={error} retry={retry} />;
+  return <Failure error={error} retry={retry} ways={ways} />;
 }
 
 /** What is selected and shown lives in the URL, so that a link shows the same. */
