@@ -59,6 +59,17 @@ describe("a trace", () => {
     expect(complaints).toEqual([]);
   });
 
+  it("prints its statement line under line, then its waterfall, without what only a screen needs", async () => {
+    const pdf = await page.pdf({ format: "A4" });
+    expect(pdf.subarray(0, 4).toString()).toBe("%PDF");
+    await page.emulateMedia({ media: "print" });
+    const rows = await page.locator(".ledger-row").evaluateAll((all) => all.map((row) => row.getBoundingClientRect()).map(({ top, bottom }) => ({ top, bottom })));
+    expect(rows.length).toBeGreaterThan(0);
+    rows.slice(1).forEach((row, i) => expect(Math.abs(row.top - (rows[i]?.bottom ?? 0))).toBeLessThan(8));
+    expect(await page.locator(".shell-head, .pane-tabs, .pane-bar .button").evaluateAll((all) => all.filter((one) => (one as HTMLElement).offsetParent !== null).length)).toBe(0);
+    expect(await page.locator(".wf-row").first().isVisible()).toBe(true);
+  });
+
   it("copies itself as Markdown", async () => {
     await page.getByRole("button", { name: "Copy as Markdown" }).click();
     await page.getByText("Copied").first().waitFor();

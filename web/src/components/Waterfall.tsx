@@ -6,11 +6,15 @@ import type { Drawn } from "../model/view.ts";
 import { formatSeconds } from "../model/seconds.ts";
 import { BurnDown } from "./BurnDown.tsx";
 import { Minimap } from "./Minimap.tsx";
+import { usePrinting } from "./printing.ts";
 import { TimeAxis } from "./TimeAxis.tsx";
 import { WaitedPath } from "./WaitedPath.tsx";
 import { WaterfallRow } from "./WaterfallRow.tsx";
 
 export const rowHeight = 26;
+
+/** Beyond that a waterfall is left out on paper. */
+export const mostPrintedSpans = 120;
 const stripHeight = 96;
 // From so many rows on the whole no longer shows at a glance.
 const manyRows = 100;
@@ -32,8 +36,9 @@ interface Props {
 export function Waterfall({ nodes, drawn, range, zoom, colourOf, collapsed, toggle, selected, selectedLine, select }: Props) {
   const scroll = useRef<HTMLDivElement>(null);
   const [tree, setTree] = useState(() => (window.innerWidth < 720 ? 150 : 300));
+  const printing = usePrinting();
   const rows = useVirtualizer({
-    count: nodes.length, getScrollElement: () => scroll.current, estimateSize: () => rowHeight, overscan: 12,
+    count: nodes.length, getScrollElement: () => scroll.current, estimateSize: () => rowHeight, overscan: printing ? mostPrintedSpans : 12,
     scrollMargin: stripHeight, scrollPaddingStart: stripHeight + rowHeight, scrollPaddingEnd: rowHeight,
   });
   const indexOf = useMemo(() => new Map(nodes.map((node, i) => [node.spanID, i])), [nodes]);

@@ -8,7 +8,7 @@ import { Ledger } from "../components/Ledger.tsx";
 import { SpanDetail } from "../components/SpanDetail.tsx";
 import { Failure, Loading } from "../components/States.tsx";
 import { TraceHead } from "../components/TraceHead.tsx";
-import { Waterfall } from "../components/Waterfall.tsx";
+import { mostPrintedSpans, Waterfall } from "../components/Waterfall.tsx";
 import { assignColours } from "../model/colours.ts";
 import { shortID } from "../model/ids.ts";
 import { readAccount, violationSpans } from "../model/statement.ts";
@@ -151,7 +151,7 @@ function Loaded({ id, trace, statement, problem }: LoadedProps) {
       )}
       <div className={`trace-body${shape}`}>
         {trace && (
-          <section className={`panel pane${pane === "waterfall" || !statement ? " active" : ""}`} aria-label="Waterfall">
+          <section className={`panel pane${pane === "waterfall" || !statement ? " active" : ""}${nodes.length > mostPrintedSpans ? " unprinted" : ""}`} aria-label="Waterfall">
             <div className="pane-bar">
               <h2>Waterfall</h2>
               <button type="button" className="button" onClick={() => setCollapsed(collapsed.size > 0 ? new Set() : new Set(parents(forest).map((node) => node.key)))}>{collapsed.size > 0 ? "Expand all" : "Collapse all"}</button>
