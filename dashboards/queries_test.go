@@ -42,11 +42,9 @@ type line struct {
 	points [][2]float64 // seconds since 1970, value
 }
 
-// mayBeEmpty are panels about what need not have happened, or comes from the worker a minute later.
+// mayBeEmpty are panels about what need not have happened.
 var mayBeEmpty = map[string]bool{
-	"Findings by rule": true, "Orphan work": true, "Orphan work as judged": true, "Who works for nobody": true, "Still running": true,
-	"Cost after the deadline": true, "Quarantined spans": true, "Watermarks of the worker": true, "Retries left out": true,
-	"Not started for lack of time": true,
+	"Still running": true, "Cost after the deadline": true, "Quarantined spans": true, "Retries left out": true, "Not started for lack of time": true,
 }
 
 // askAll asks every query of every dashboard as Grafana would. With LAXITY_SHOTS it draws the answers into that folder.

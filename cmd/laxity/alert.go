@@ -33,11 +33,11 @@ func newAlertCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newAlertListCommand(), newAlertHistoryCommand(), newSilenceCommand(), newAlertTestCommand(),
-		newAlertFileCommand("rules", "Write the rules for Prometheus", func(settings slo.Settings) ([]any, error) {
+		newAlertFileCommand("rules", "Write the rules for Prometheus by these settings", func(settings slo.Settings) ([]any, error) {
 			rules, err := promrule.Rules(settings, 1)
 			return []any{rules}, err
 		}),
-		newAlertFileCommand("openslo", "Write the indicators and objectives as OpenSLO v1", promrule.OpenSLO))
+		newAlertFileCommand("openslo", "Write the indicators as OpenSLO v1 by these settings", promrule.OpenSLO))
 	return cmd
 }
 
@@ -317,7 +317,7 @@ func newAlertFileCommand(name, short string, documents func(slo.Settings) ([]any
 	var path string
 	cmd := &cobra.Command{
 		Use:   name,
-		Short: short + ", for these objectives and limits",
+		Short: short,
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			settings, err := readAlertSettings(path)

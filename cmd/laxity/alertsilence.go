@@ -28,7 +28,7 @@ func newSilenceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "silence",
 		Short: "Keep people from being told of some alerts for a while",
-		Example: `  laxity alert silence add alertname=OrphanWork service=shop --for 2h --comment "rolling back"
+		Example: `  laxity alert silence add alertname=OrphanWork service=shop --for 2h
   laxity alert silence list
   laxity alert silence expire ID`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -100,7 +100,7 @@ func newRootCommand() *cobra.Command {
 
 // fitTerminal lets the help of a command and of those below it fit 80 columns. Lines that are set in stay as they are.
 func fitTerminal(cmd *cobra.Command) {
-	cmd.SetUsageTemplate(strings.ReplaceAll(cmd.UsageTemplate(), "FlagUsages ", "FlagUsagesWrapped 80 "))
+	cmd.SetUsageTemplate(strings.NewReplacer("FlagUsages ", "FlagUsagesWrapped 80 ", "for more information about", "for more about").Replace(cmd.UsageTemplate()))
 	var lines, paragraph []string
 	flush := func() {
 		if len(paragraph) > 0 {

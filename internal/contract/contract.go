@@ -114,6 +114,7 @@ type Result struct {
 type checker struct {
 	stage, peer string
 	least       uint64
+	none        bool // there was no request at all
 	results     []Result
 }
 
@@ -125,6 +126,8 @@ func (c *checker) add(promise, unit, bound string, promised float64, measured *f
 	}
 	broken := measured != nil && (bound == "at least" && *measured < promised || bound == "at most" && *measured > promised)
 	switch {
+	case measured == nil && c.none:
+		r.Status, r.Why = Unknown, "no request with a budget in this window"
 	case measured == nil:
 		r.Status, r.Why = Unknown, "not recorded"
 	case n < c.least:
@@ -167,7 +170,7 @@ func (c *checker) count(promise string, promised, measured *uint64, n uint64) {
 
 // Check compares every promise with what was measured, in the order of the documentation.
 func Check(c Contract, m Measured) []Result {
-	of := checker{least: c.MinRequests}
+	of := checker{least: c.MinRequests, none: m.Requests == 0}
 	of.seconds("budget", "at most", c.Budget, m.BudgetMost, m.Requests)
 	of.seconds("min_budget", "at least", c.MinBudget, m.BudgetP05, m.Requests)
 	for _, term := range c.Margins {
@@ -190,7 +193,7 @@ func Check(c Contract, m Measured) []Result {
 			}
 		}
 		// A stage that hardly ever runs may promise no less than the route; one call in ten requests proves as much.
-		stage := checker{stage: s.Stage, peer: s.Peer, least: max(c.MinRequests/10, 1)}
+		stage := checker{stage: s.Stage, peer: s.Peer, least: max(c.MinRequests/10, 1), none: m.Requests == 0}
 		stage.seconds("spend_p95", "at most", s.SpendP95, found.SpendP95, found.Runs)
 		stage.seconds("reserve", "at least", s.Reserve, found.Reserve, found.Runs)
 		stage.seconds("min_useful", "at least", s.MinUseful, found.Allowance, found.Runs)
@@ -222,7 +225,8 @@ func interval(share float64, n uint64) (low, high float64) {
 	return max(0, (middle-reach)/divide), min(1, (middle+reach)/divide)
 }
 
-// Draft returns a contract that what was measured keeps, with room to move: a fifth on lengths, half again on shares.
+// Draft returns a contract that what was measured keeps, with room to move: a fifth on lengths, half again on shares, but no less than
+// chance alone may move them.
 func Draft(m Measured) Contract {
 	c := Contract{Service: m.Service, Route: m.Route, MinRequests: min(DefaultMinRequests, max(m.Requests, 1))}
 	if m.BudgetMost != nil {
@@ -233,32 +237,33 @@ func Draft(m Measured) Contract {
 		least := time.Duration(*m.Margins[i])
 		c.Margins = []MarginTerm{{"p05", (least - least.Abs()/5).Truncate(time.Millisecond)}}
 	}
-	c.MissedRatio, c.DegradedRatio = roomy(m.MissedRatio), roomy(m.DegradedRatio)
+	c.MissedRatio, c.DegradedRatio = roomy(m.MissedRatio, m.Requests), roomy(m.DegradedRatio, m.Requests)
 	c.OrphanTime, c.Retries = longer(m.OrphanTime), m.Retries
 	for _, s := range m.Stages {
 		if s.Peer == "" && s.SpendP95 != nil && s.Runs >= max(c.MinRequests/10, 1) {
-			c.Stages = append(c.Stages, Stage{Stage: s.Stage, SpendP95: longer(s.SpendP95), DegradedRatio: roomy(s.DegradedRatio), Retries: s.Retries})
+			c.Stages = append(c.Stages, Stage{Stage: s.Stage, SpendP95: longer(s.SpendP95), DegradedRatio: roomy(s.DegradedRatio, s.Calls), Retries: s.Retries})
 		}
 	}
 	slices.SortFunc(c.Stages, func(a, b Stage) int { return cmp.Compare(a.Stage, b.Stage) })
 	return c
 }
 
-// roomy adds half to a share, and a thousandth where there was nothing.
-func roomy(share *float64) *float64 {
-	if share == nil {
+// roomy adds half to a share of n, and no less than up to the end of its interval.
+func roomy(share *float64, n uint64) *float64 {
+	if share == nil || n == 0 {
 		return nil
 	}
-	limit := min(math.Ceil(max(*share*1.5, 0.001)*1000)/1000, 1)
+	_, high := interval(*share, n)
+	limit := min(math.Ceil(max(*share*1.5, high)*1000)/1000, 1)
 	return &limit
 }
 
-// longer adds a fifth, up to whole milliseconds.
+// longer adds a fifth, up to whole milliseconds, and at least one.
 func longer(measured *span.Seconds) *time.Duration {
 	if measured == nil {
 		return nil
 	}
 	d := time.Duration(*measured)
-	d = (d + d/5 + time.Millisecond - 1).Truncate(time.Millisecond)
+	d = max((d + d/5 + time.Millisecond - 1).Truncate(time.Millisecond), time.Millisecond)
 	return &d
 }

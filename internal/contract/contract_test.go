@@ -98,9 +98,11 @@ func TestCheck(t *testing.T) {
 // What too few requests or no record say is not known, and never passes for kept.
 func TestCheckWithoutEnough(t *testing.T) {
 	c := parse(t, shop)
-	for _, r := range Check(c, Measured{}) {
-		if r.Status != Unknown || r.Why != "not recorded" {
-			t.Errorf("%+v", r)
+	for want, m := range map[string]Measured{"no request with a budget in this window": {}, "not recorded": {Requests: 1000}} {
+		for _, r := range Check(c, m) {
+			if r.Status != Unknown || r.Why != want {
+				t.Errorf("%+v, want %s", r, want)
+			}
 		}
 	}
 	few := measured()
@@ -140,6 +142,13 @@ func TestDraft(t *testing.T) {
 	}
 	if results := Check(again, m); Worst(results) != OK || len(results) < 7 {
 		t.Errorf("%+v", results)
+	}
+	// Of few calls without a fault no more is promised than they prove, and no promise is zero seconds.
+	none := 0.0
+	m.Stages[0].Runs, m.Stages[0].Calls, m.Stages[0].Peer, m.Stages[0].DegradedRatio, m.OrphanTime = 41, 41, "", &none, seconds(0)
+	m.Stages = m.Stages[:1]
+	if d := Draft(m); len(d.Stages) != 1 || *d.Stages[0].DegradedRatio < 0.08 || *d.Stages[0].DegradedRatio > 0.09 || *d.OrphanTime != time.Millisecond {
+		t.Errorf("%+v", d)
 	}
 	whole := parse(t, shop)
 	if again := parse(t, whole.Write()); !reflect.DeepEqual(whole, again) {

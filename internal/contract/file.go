@@ -55,7 +55,7 @@ func (r *reader) contract(node *yaml.Node) Contract {
 		"stages":             func(n *yaml.Node) { c.Stages = r.stages(n) },
 	})
 	for _, name := range []string{"version", "service", "route"} {
-		if !seen[name] {
+		if !seen[name] && node.Kind == yaml.MappingNode {
 			r.Fail(node.Line, "%s is missing", name)
 		}
 	}
