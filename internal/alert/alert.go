@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/laxity-dev/laxity/internal/slo"
@@ -225,7 +226,21 @@ type State struct {
 // Statement is the account of one trace, as text for people.
 type Statement struct {
 	TraceID string `json:"trace_id"`
+	Title   string `json:"title"` // where it was and how it ended, in a line
 	Text    string `json:"text"`
+}
+
+// NewStatement returns the statement of a trace from its text, of which the first line says where it was and the second paragraph begins
+// with how it ended.
+func NewStatement(trace, text string) Statement {
+	first, _, _ := strings.Cut(text, "\n")
+	title := strings.Join(strings.Fields(first), " ")
+	if _, second, ok := strings.Cut(text, "\n\n"); ok {
+		second, _, _ = strings.Cut(second, "\n\n")
+		how, _, _ := strings.Cut(strings.Join(strings.Fields(second), " "), ". ")
+		title += ": " + strings.TrimSuffix(how, ".")
+	}
+	return Statement{TraceID: trace, Title: title, Text: text}
 }
 
 // Active reports whether the condition held at the last evaluation.

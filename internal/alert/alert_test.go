@@ -154,3 +154,14 @@ func TestSilence(t *testing.T) {
 		t.Errorf("%+v, %v", again, err)
 	}
 }
+
+func TestNewStatement(t *testing.T) {
+	for text, want := range map[string]string{
+		"edge  /v1/answer\ntrace 1\n\nCancelled, 1.586 s left of a budget of 2 s, out of\ntime. First violation: exhausted.\n\n at": "edge /v1/answer: Cancelled, 1.586 s left of a budget of 2 s, out of time",
+		"edge\n\nDone.\n": "edge: Done", "edge\n": "edge", "": "",
+	} {
+		if got := NewStatement("1", text); got.Title != want || got.Text != text {
+			t.Errorf("%q: %q, want %q", text, got.Title, want)
+		}
+	}
+}

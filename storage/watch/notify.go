@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -101,7 +102,7 @@ func (w *Watch) notify(ctx context.Context, now time.Time) error {
 	}
 	var told []alert.State
 	var current []Notification
-	var errs []error
+	failed, waiting := map[int]error{}, map[delivery]bool{}
 	for _, s := range states {
 		definition, ok := w.definition(s.Name)
 		muted := slices.ContainsFunc(silences, func(silence alert.Silence) bool { return silence.Mutes(s.ID, now) })
@@ -115,8 +116,7 @@ func (w *Watch) notify(ctx context.Context, now time.Time) error {
 		n := w.notification(definition, s)
 		current = append(current, n)
 		if fires && s.Told != alert.Firing || !fires && s.Told == alert.Firing {
-			if err := w.tell(ctx, KindWebhook, n); err != nil {
-				errs = append(errs, err)
+			if !w.tellWebhooks(ctx, n, s.ID, failed, waiting) {
 				continue
 			}
 			if s.Told = alert.Resolved; fires {
@@ -125,10 +125,54 @@ func (w *Watch) notify(ctx context.Context, now time.Time) error {
 			told = append(told, s)
 		}
 	}
-	if len(current) > 0 {
-		errs = append(errs, w.tell(ctx, KindAlertmanager, current...))
+	w.delivered = waiting
+	for i, to := range w.config.Notifiers {
+		if to.Kind == KindAlertmanager && len(current) > 0 {
+			failed[i] = to.send(ctx, current...)
+		}
+	}
+	var errs []error
+	for _, i := range slices.Sorted(maps.Keys(failed)) {
+		errs = append(errs, failed[i])
 	}
 	return errors.Join(append(errs, w.store.WriteAlertStates(ctx, told))...)
+}
+
+// delivery is what one notifier, by its index, was told of one instance.
+type delivery struct {
+	to     int
+	id     alert.ID
+	status alert.Status
+	since  int64
+}
+
+// tellWebhooks reports whether all webhooks know of a notification. One that fails is left alone until the next step, so that it keeps
+// nobody waiting; the others are not told again meanwhile. It adds to failed who failed, and to waiting what others know already.
+func (w *Watch) tellWebhooks(ctx context.Context, n Notification, id alert.ID, failed map[int]error, waiting map[delivery]bool) bool {
+	var known []delivery
+	all := true
+	for i, to := range w.config.Notifiers {
+		if to.Kind != KindWebhook {
+			continue
+		}
+		d := delivery{i, id, n.Status, n.Since.UnixMilli()}
+		knows := w.delivered[d]
+		if !knows && failed[i] == nil {
+			err := to.send(ctx, n)
+			if knows = err == nil; !knows {
+				failed[i] = err
+			}
+		}
+		if all = all && knows; knows {
+			known = append(known, d)
+		}
+	}
+	for _, d := range known {
+		if !all {
+			waiting[d] = true
+		}
+	}
+	return all
 }
 
 func (w *Watch) definition(name string) (slo.Alert, bool) {
@@ -202,7 +246,7 @@ func (w *Watch) askOffending(ctx context.Context, a slo.Alert, s alert.State) (a
 		if err := render.Text(&text, verdict.Judge(trace.Spans, opts), 80); err != nil {
 			return answer, err
 		}
-		answer = append(answer, alert.Statement{TraceID: id.String(), Text: short(text.String())})
+		answer = append(answer, alert.NewStatement(id.String(), short(text.String())))
 	}
 	return answer, nil
 }
@@ -245,17 +289,6 @@ func (w *Watch) Tells() []string {
 		names = append(names, n.Name())
 	}
 	return names
-}
-
-// tell tells all notifiers of one kind.
-func (w *Watch) tell(ctx context.Context, kind string, notifications ...Notification) error {
-	var errs []error
-	for _, n := range w.config.Notifiers {
-		if n.Kind == kind {
-			errs = append(errs, n.send(ctx, notifications...))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // managed is an alert as the v2 API of Alertmanager takes it.
@@ -323,8 +356,7 @@ func (n Notification) managed() managed {
 	}
 	var traces []string
 	for _, s := range n.Statements {
-		title, _, _ := strings.Cut(s.Text, "\n")
-		traces = append(traces, strings.TrimSpace(s.TraceID+" "+s.URL+"\n"+title))
+		traces = append(traces, strings.TrimSpace(s.TraceID+" "+s.URL+"\n"+s.Title))
 	}
 	if len(traces) > 0 {
 		m.Annotations["traces"] = strings.Join(traces, "\n")

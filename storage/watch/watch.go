@@ -55,6 +55,8 @@ type Watch struct {
 	// margins are what alerts on margins are evaluated from, of the hour that ended at marginsAt.
 	margins   alert.Values
 	marginsAt time.Time
+	// delivered is what some webhooks know already while others could not be told.
+	delivered map[delivery]bool
 }
 
 // New returns a watch.

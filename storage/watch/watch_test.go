@@ -2,6 +2,7 @@ package watch_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -155,8 +156,11 @@ func TestOneTellsOnce(t *testing.T) {
 	if err != nil || leases[0].Holder != "one" || !strings.Contains(leases[0].Problem, "502 Bad Gateway") || strings.Contains(leases[0].Problem, "secret") {
 		t.Errorf("a webhook that fails: %+v, %v", leases, err)
 	}
-	if told := hook.take(http.StatusOK); len(told) != alertsOfMisses {
-		t.Errorf("tried %d times", len(told))
+	if told := hook.take(http.StatusOK); len(told) != 1 {
+		t.Errorf("a webhook that fails was tried %d times in one step", len(told))
+	}
+	if strings.Count(leases[0].Problem, "webhook") != 1 {
+		t.Errorf("said more than once: %s", leases[0].Problem)
 	}
 	one = start("one") // it ends and begins anew
 	step(one)
@@ -236,5 +240,46 @@ func TestOneTellsOnce(t *testing.T) {
 	outcome := two.Test(ctx, definitions(t)[0], now)
 	if len(outcome) != 2 || outcome[0].Error != "" || !strings.Contains(hook.take(http.StatusOK)[0], `"test":true`) || strings.Contains(outcome[0].To, "secret") {
 		t.Errorf("test: %+v", outcome)
+	}
+}
+
+// Of two webhooks one fails: the other is told once, and the first of everything when it is back.
+func TestWebhooksWaitForThemselvesOnly(t *testing.T) {
+	store := storagetest.Open(t)
+	ctx := t.Context()
+	_, now, err := store.AlertLeases(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, bad := newReceiver(t), newReceiver(t)
+	bad.take(http.StatusInternalServerError)
+	lease := storage.AlertLease{Holder: "one", Claimed: now.Add(-time.Minute), Until: now.Add(10 * time.Minute), Evaluated: now.Add(time.Hour)}
+	var states []alert.State
+	for _, service := range []string{"shop", "store"} {
+		id := alert.ID{Name: "OrphanWork", Labels: alert.Labels{Service: service}}
+		states = append(states, alert.State{ID: id, Status: alert.Firing, Since: now, At: now, Value: 70, Summary: service})
+	}
+	if err := errors.Join(store.WriteAlertLease(ctx, lease), store.WriteAlertStates(ctx, states)); err != nil {
+		t.Fatal(err)
+	}
+	w, err := watch.New(watch.Config{
+		Store: store.DB, Alerts: definitions(t), Holder: "one", Logger: slog.New(slog.DiscardHandler),
+		Notifiers: []watch.Notifier{{Kind: watch.KindWebhook, URL: bad.URL}, {Kind: watch.KindWebhook, URL: good.URL}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step, want := range [][2]int{{1, 2}, {1, 0}, {2, 0}, {0, 0}} { // requests to the bad one and to the good one
+		status := http.StatusInternalServerError
+		if step > 1 {
+			status = http.StatusOK
+		}
+		bad.take(status)
+		if err := w.Step(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got := [2]int{len(bad.take(status)), len(good.take(http.StatusOK))}; got != want {
+			t.Errorf("step %d: %v requests, want %v", step, got, want)
+		}
 	}
 }

@@ -22,7 +22,7 @@ async function withFiring(page: Page): Promise<void> {
   const list = await answer<AlertList>("/alerts");
   const history = await answer<AlertHistory>("/alerts/history");
   const rows = list.rows.map((row): AlertList["rows"][number] => {
-    if (row.name === "BudgetMissedFast") return { ...row, state: "firing", instances: [{ labels, state: "firing", since: since ?? "", value: 0.213, summary: "shop POST /checkout/confirm: 21.3 % of requests late or out of time, mostly price rates by upstream_timeout", silenced: false, examples: [{ trace_id: "0af7651916cd43dd8448eb211c80319c", text: "shop POST /checkout/confirm was late by 0.3 s\n\n  opening 1 s\n" }] }] };
+    if (row.name === "BudgetMissedFast") return { ...row, state: "firing", instances: [{ labels, state: "firing", since: since ?? "", value: 0.213, summary: "shop POST /checkout/confirm: 21.3 % of requests late or out of time, mostly price rates by upstream_timeout", silenced: false, examples: [{ trace_id: "0af7651916cd43dd8448eb211c80319c", title: "shop POST /checkout/confirm: Done, 0.3 s late", text: "shop  POST /checkout/confirm\n\n  opening 1 s\n" }] }] };
     if (row.name === "OrphanWork") return { ...row, state: "pending", instances: [{ labels: { service: "rates", stage: "convert", cause: "client_disconnect" }, state: "pending", since: since ?? "", value: 71, summary: "rates works 71 s for nobody", silenced: true, examples: [] }] };
     return { ...row, state: "inactive", instances: [] };
   });
@@ -84,7 +84,7 @@ it("tells the overview and the navigation of what fires, and tests who is told",
   await settled(page);
   expect(await page.locator("h1").textContent()).toBe("One alert fires; 1 is pending");
   expect(await page.locator(".alert-card h2").allTextContents()).toEqual(["BudgetMissedFast", "OrphanWork", "RenewedClock"]);
-  await page.getByText("shop POST /checkout/confirm was late by 0.3 s").first().click();
+  await page.getByText("shop POST /checkout/confirm: Done, 0.3 s late").first().click();
   await page.getByText("opening 1 s").waitFor();
   expect(await page.getByRole("link", { name: "0af76519" }).getAttribute("href")).toBe("/traces/0af7651916cd43dd8448eb211c80319c");
   await page.getByRole("button", { name: "Send a test" }).click();

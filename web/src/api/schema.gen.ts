@@ -1339,6 +1339,8 @@ export interface components {
         /** @description accounts of the traces that showed it best when it began to fire, worst first, as people were told */
         AlertExamples: {
             trace_id: string;
+            /** @description where it was and how it ended, in a line */
+            title: string;
             text: string;
         }[];
         AlertTest: {

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { Link } from "wouter";
-import { exampleSource, exampleTitle, formatValue, labelPairs, limitText, lowestLimit, reportPath, type Entry, type Example } from "../model/alerts.ts";
+import { exampleSource, formatValue, labelPairs, limitText, lowestLimit, reportPath, type Entry, type Example } from "../model/alerts.ts";
 import { searchPath } from "../model/filters.ts";
 import { ago, formatInstant } from "../model/instants.ts";
 import { words } from "../model/words.ts";
@@ -74,7 +74,7 @@ function Examples({ examples }: { examples: Example[] }) {
         <li key={example.trace_id}>
           <Link className="mono" href={`/traces/${example.trace_id}`} title={`Open the statement of trace ${example.trace_id}`}>{example.trace_id.slice(0, 8)}</Link>
           <details>
-            <summary><bdi>{exampleTitle(example)}</bdi></summary>
+            <summary><bdi>{example.title}</bdi></summary>
             <pre tabIndex={0} aria-label={`Statement of trace ${example.trace_id}`}>{example.text}</pre>
           </details>
         </li>

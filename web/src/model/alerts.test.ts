@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { again, alertSentence, entries, exampleSource, exampleTitle, formatValue, limitText, loud, lowestLimit, matchersOf, readMatchers, reportPath, writeMatchers, type Alert, type Change } from "./alerts.ts";
+import { again, alertSentence, entries, exampleSource, formatValue, limitText, loud, lowestLimit, matchersOf, readMatchers, reportPath, writeMatchers, type Alert, type Change } from "./alerts.ts";
 
 type Instance = Alert["instances"][number];
 
@@ -87,10 +87,6 @@ it("leads to the report that says more", () => {
   expect(reportPath({ alert: missed, labels: { service: "shop", route: "/buy" } })).toEqual({ label: "Route", path: "/route?from=now-7d&service=shop&route=%2Fbuy" });
   expect(reportPath({ alert: alert("O", { conditions: [[condition("orphan_time", 60, 3600)]] }), labels: { service: "a", cause: "client_disconnect" } })?.path).toBe("/orphans?from=now-7d&service=a&cause=client_disconnect");
   expect(reportPath({ alert: alert("W", { conditions: [[condition("worker_lag", 300, 0)]] }), labels: {} })).toBeNull();
-});
-
-it("names a statement by its first line", () => {
-  expect(exampleTitle({ trace_id: "a", text: "shop /buy was late\n\n  opening 1 s\n" })).toBe("shop /buy was late");
 });
 
 it("reads and writes the labels of a silence", () => {

@@ -138,11 +138,6 @@ export function reportPath(entry: Pick<Entry, "alert" | "labels">): { path: stri
   return null;
 }
 
-/** The first line of a statement, which says what it is about. */
-export function exampleTitle(example: Example): string {
-  return example.text.split("\n", 1)[0] ?? "";
-}
-
 /** A silence like one that was ended, for what it would have had left at that instant; null if that is nothing. */
 export function again(silence: Silence, until: string, now: number): NewSilence | null {
   const left = Math.ceil((Number(nanos(until) / 1_000_000n) - now) / 60_000);
