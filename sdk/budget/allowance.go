@@ -71,33 +71,67 @@ type Allowance struct {
 func (a Allowance) Starts() bool { return !a.Bounded || a.Amount > 0 && a.Amount >= a.Floor }
 
 // Allowance returns min(remaining − reserve, cap, observed), or an error that wraps [ErrTerms].
-func (t Terms) Allowance() (a Allowance, err error) {
-	err = t.allow(&a)
-	return a, err
+func (t Terms) Allowance() (Allowance, error) {
+	s, err := t.share()
+	return s.public(), err
 }
 
-// allow fills in a, which is zero.
-func (t *Terms) allow(a *Allowance) error {
-	a.Reserve, a.Floor = t.Confirm+t.Tell, t.Expected+t.Variability
-	if t.Confirm|t.Tell|t.MinUseful|t.Expected|t.Variability|a.Reserve|a.Floor < 0 {
-		*a = Allowance{}
-		return t.invalid()
+// share is an [Allowance] as hops keep it, without a pointer in it.
+type share struct {
+	amount, reserve, floor time.Duration
+	by                     term
+}
+
+// term is what binds a share.
+type term uint8
+
+const (
+	unbound term = iota
+	byBudget
+	byExpiry
+	byCap
+	byObserved
+)
+
+func (t term) binding() budgetattr.Binding {
+	switch t {
+	case byBudget:
+		return budgetattr.BindingBudget
+	case byExpiry:
+		return budgetattr.BindingExpiry
+	case byCap:
+		return budgetattr.BindingCap
+	case byObserved:
+		return budgetattr.BindingObserved
 	}
-	a.Floor = max(a.Floor, t.MinUseful)
+	return ""
+}
+
+func (s share) starts() bool { return s.by == unbound || s.amount > 0 && s.amount >= s.floor }
+
+func (s share) public() Allowance {
+	return Allowance{Amount: s.amount, Bounded: s.by != unbound, Binding: s.by.binding(), Reserve: s.reserve, Floor: s.floor}
+}
+
+func (t *Terms) share() (share, error) {
+	s := share{reserve: t.Confirm + t.Tell, floor: t.Expected + t.Variability}
+	if t.Confirm|t.Tell|t.MinUseful|t.Expected|t.Variability|s.reserve|s.floor < 0 {
+		return share{}, t.invalid()
+	}
+	s.floor = max(s.floor, t.MinUseful)
 	if t.Remaining.set {
-		a.Bounded, a.Binding = true, budgetattr.BindingBudget
-		a.Amount = max(max(t.Remaining.amount, 0)-a.Reserve, 0)
+		s.amount, s.by = max(max(t.Remaining.amount, 0)-s.reserve, 0), byBudget
 		if t.Governor == budgetattr.GovernedByExpiry {
-			a.Binding = budgetattr.BindingExpiry
+			s.by = byExpiry
 		}
 	}
 	if t.Cap.set {
-		a.bound(t.Cap.amount, budgetattr.BindingCap)
+		s.bound(t.Cap.amount, byCap)
 	}
 	if t.Observed.set {
-		a.bound(t.Observed.amount, budgetattr.BindingObserved)
+		s.bound(t.Observed.amount, byObserved)
 	}
-	return nil
+	return s, nil
 }
 
 // invalid says what is wrong with terms of which something is.
@@ -113,9 +147,8 @@ func (t *Terms) invalid() error {
 	return fmt.Errorf("%w: an expectation of %v and %v overflows", ErrTerms, t.Expected, t.Variability)
 }
 
-func (a *Allowance) bound(d time.Duration, by budgetattr.Binding) {
-	d = max(d, 0)
-	if !a.Bounded || d < a.Amount {
-		a.Amount, a.Binding, a.Bounded = d, by, true
+func (s *share) bound(d time.Duration, by term) {
+	if d = max(d, 0); s.by == unbound || d < s.amount {
+		s.amount, s.by = d, by
 	}
 }

@@ -37,13 +37,13 @@ func (h Hop) Effect(key string, state budgetattr.EffectState) {
 	if s == nil {
 		return
 	}
-	defer s.mu.Unlock()
 	if s.span != nil {
 		s.attrs = append(s.attrs, attribute.String(budgetattr.EffectKeyKey, key), attribute.String(budgetattr.EffectStateKey, string(state)))
 	}
+	ctx, m, l := s.ctx, s.scope.edge.metrics, labels{stage: s.stage, peer: s.peer}
+	h.set.mu.Unlock()
 	if state == budgetattr.EffectUncertain {
-		m := s.scope.edge.metrics
-		m.uncertain.Add(s.ctx, 1, m.with(labels{stage: s.stage, peer: s.peer}))
+		m.uncertain.Add(ctx, 1, m.with(l))
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -51,6 +50,7 @@ type Entry struct {
 	start    time.Time
 	scope    scope
 	ctx      entryContext
+	under    entryContext // what ctx is made of begins here, so that hops can derive from the standard library's own
 	base     context.Context
 	cancel   context.CancelCauseFunc
 	release  []func()
@@ -58,7 +58,7 @@ type Entry struct {
 	lifted    atomic.Bool
 	firstCall atomic.Int64 // nanoseconds from start to the first downstream call
 
-	mu          sync.Mutex
+	hopSet      // its lock guards what follows
 	signal      signal
 	refusal     *ExhaustedError
 	governor    budgetattr.Governor
@@ -75,9 +75,6 @@ type Entry struct {
 	exhausted   *ExhaustedError
 	answered    bool
 	left        []openHop // hops open when the answer went out
-	open        *hopState // the first of a list
-	spare       *hopState // states of hops that have ended, the first of a list by next
-	ended       bool
 }
 
 type signal struct {
@@ -112,7 +109,7 @@ func (e *Edge) Start(ctx context.Context, a Arrival) (context.Context, *Entry, e
 	}
 	en.scope = scope{edge: e, entry: en, limit: en.limit, governor: en.governor, mode: mode}
 	if !en.limit.IsZero() {
-		en.scope.held = en.limit.Add(-e.policy.Reserve)
+		en.scope.reserve = e.policy.Reserve
 	}
 	en.derive(mode)
 	if refusal != nil && mode == budgetattr.ModeEnforce {
@@ -173,11 +170,13 @@ func (en *Entry) admit(mode budgetattr.Mode) (budgetattr.Mode, *ExhaustedError) 
 func (en *Entry) derive(mode budgetattr.Mode) {
 	var inner context.Context
 	byLimit := CauseError(en.limitCause(en.governor))
+	en.under = entryContext{Context: en.base, scope: &en.scope}
 	if mode != budgetattr.ModeEnforce {
-		inner, en.cancel = context.WithCancelCause(en.base)
+		inner, en.cancel = context.WithCancelCause(&en.under)
 	} else {
 		// Cut off from the base, whose end arrives through baseDone with its cause.
-		inner, en.cancel = context.WithCancelCause(context.WithoutCancel(en.base))
+		en.under.Context = context.WithoutCancel(en.base)
+		inner, en.cancel = context.WithCancelCause(&en.under)
 		switch {
 		case en.limit.IsZero():
 		case en.liftable():
@@ -311,15 +310,6 @@ func (en *Entry) Answered() {
 	})
 }
 
-// openHops lists the open hops. The caller holds the lock.
-func (en *Entry) openHops() []openHop {
-	var open []openHop
-	for h := en.open; h != nil; h = h.next {
-		open = append(open, h.left())
-	}
-	return open
-}
-
 // update changes the entry unless it has ended; from then on its facts are read without the lock.
 func (en *Entry) update(change func()) {
 	en.mu.Lock()
@@ -401,8 +391,10 @@ func (en *Entry) lift() {
 	if en.ctx.Err() != nil || !en.lifted.CompareAndSwap(false, true) {
 		return
 	}
-	for h := en.open; h != nil; h = h.next {
-		h.lift()
+	for _, h := range en.states {
+		if h.listed {
+			h.lift()
+		}
 	}
 	if en.scope.mode == budgetattr.ModeEnforce && !en.limit.IsZero() {
 		en.release[0]()
@@ -426,80 +418,5 @@ func (en *Entry) governedByExpiry(at time.Time) {
 
 // called notes the first downstream call.
 func (en *Entry) called(p *plan) {
-	if en.firstCall.Load() == 0 {
-		en.firstCall.CompareAndSwap(0, max(int64(p.start().Sub(en.start)), 1))
-	}
-}
-
-// state returns a state for a hop of the request, which may be none.
-func (en *Entry) state() *hopState {
-	if en != nil {
-		en.mu.Lock()
-		h := en.spare
-		if h != nil {
-			en.spare = h.next
-		}
-		en.mu.Unlock()
-		if h != nil {
-			return h
-		}
-	}
-	return hopStates.Get().(*hopState)
-}
-
-// track adds an open hop; it reports false if the request is already over.
-func (en *Entry) track(h *hopState) bool {
-	en.mu.Lock()
-	if en.ended {
-		en.mu.Unlock()
-		return false
-	}
-	h.prev, h.next = nil, en.open
-	if h.next != nil {
-		h.next.prev = h
-	}
-	en.open = h
-	if en.lifted.Load() { // while the hop started
-		h.lift()
-	}
-	en.mu.Unlock()
-	return true
-}
-
-// untrack removes a hop and keeps its state for the next one; it reports false if the request ended before the hop did.
-func (en *Entry) untrack(h *hopState) bool {
-	en.mu.Lock()
-	if en.ended {
-		en.mu.Unlock()
-		return false
-	}
-	en.unlink(h)
-	h.reset() // not before: whoever lists the open hops reads it
-	h.next, en.spare = en.spare, h
-	en.mu.Unlock()
-	return true
-}
-
-// leave removes a hop that goes on without the request; it reports false if that is over already.
-func (en *Entry) leave(h *hopState) bool {
-	en.mu.Lock()
-	defer en.mu.Unlock()
-	if en.ended {
-		return false
-	}
-	en.unlink(h)
-	h.prev, h.next = nil, nil
-	return true
-}
-
-// unlink takes a hop off the list. The caller holds the lock.
-func (en *Entry) unlink(h *hopState) {
-	if h.prev != nil {
-		h.prev.next = h.next
-	} else {
-		en.open = h.next
-	}
-	if h.next != nil {
-		h.next.prev = h.prev
-	}
+	en.firstCall.CompareAndSwap(0, max(int64(p.start().Sub(en.start)), 1))
 }

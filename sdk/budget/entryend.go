@@ -22,19 +22,13 @@ func (en *Entry) End(err error) {
 		en.mu.Unlock()
 		return
 	}
-	en.ended = true
 	running := en.openHops()
 	if !en.answered {
 		en.left = running
 	}
-	spare := en.spare
-	en.open, en.spare = nil, nil
+	free := en.close()
 	en.mu.Unlock()
-	for spare != nil {
-		h := spare
-		spare = h.next
-		h.recycle()
-	}
+	recycle(free)
 	for _, stop := range en.release {
 		stop()
 	}

@@ -3,7 +3,6 @@ package budget
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -17,6 +16,7 @@ import (
 // freely. The zero Hop is one that has ended. It is safe for concurrent use.
 type Hop struct {
 	s   *hopState
+	set *hopSet
 	gen uint64
 }
 
@@ -24,13 +24,15 @@ type Hop struct {
 // no more than a deadline made by hand. Hence what every hop has is written once and not cleared, and what only some have is
 // cleared only after those.
 type hopState struct {
-	mu  sync.Mutex
-	gen uint64 // changed by the owner alone, under mu
+	set *hopSet // the request's, or own
+	own *hopSet // of a hop outside a request
+	gen uint64  // under the set's lock
 	plan
-	ctx        context.Context
-	cancel     context.CancelFunc // nil if the context is the parent's
-	prev, next *hopState          // of the entry's list, under the entry's lock
-	touched    bool               // hopExtra must be cleared
+	ctx     context.Context
+	cancel  context.CancelFunc // nil if the context is the parent's
+	index   int32              // in the set's states
+	listed  bool               // among the open hops, under the set's lock; stays if the request ends before the hop
+	touched bool               // hopExtra must be cleared
 	hopExtra
 }
 
@@ -42,14 +44,14 @@ type plan struct {
 	peer     string
 	limit    time.Time     // the governing limit; the start, if there is none
 	before   time.Duration // from the start to the limit
-	allowed  Allowance
+	allowed  share
 	governed bool // there is a governing limit
 	free     bool // the hop's own time does not end it: the refusal it should have had was over the cap
 	refused  bool // should have been, or was
 }
 
 // hopExtra is what only recorded, streaming, failing or declared hops have. Who sets something sets touched. It belongs to
-// the owner until the hop's end; what others may change meanwhile is under the state's lock.
+// the owner until the hop's end; what others may change meanwhile is under the set's lock.
 type hopExtra struct {
 	give    context.CancelCauseFunc // of a stream, in place of a deadline
 	timer   *time.Timer             // of a stream
@@ -57,7 +59,6 @@ type hopExtra struct {
 	cfg     *hopConfig              // nil unless the hop has a span
 	kept    hopConfig               // what cfg points to
 	unsure  bool
-	apart   bool // from the request, which ends without it
 	phase   budgetattr.Phase
 	decided budgetattr.Decision
 	cleanup cleanupTime
@@ -67,12 +68,10 @@ type hopExtra struct {
 
 // end is when the hop's own time is over, if it is bounded.
 func (p *plan) start() time.Time { return p.limit.Add(-p.before) }
-func (p *plan) end() time.Time   { return p.limit.Add(p.allowed.Amount - p.before) }
+func (p *plan) end() time.Time   { return p.limit.Add(p.allowed.amount - p.before) }
 
 // ends reports whether the hop's own time ends it.
-func (p *plan) ends() bool { return p.allowed.Bounded && !p.free }
-
-var hopStates = sync.Pool{New: func() any { return &hopState{hopExtra: hopExtra{attrs: make([]attribute.KeyValue, 0, 32)}} }}
+func (p *plan) ends() bool { return p.allowed.by != unbound && !p.free }
 
 // Start options per kind, made once.
 var spanKinds = [...][]trace.SpanStartOption{
@@ -97,8 +96,11 @@ func StartHop(ctx context.Context, stage string, opts ...HopOption) (context.Con
 	}
 	var cfg hopConfig
 	cfg.apply(opts)
-	h := s.entry.state()
-	h.scope, h.entry, h.stage, h.peer = s, s.entry, stage, cfg.peer
+	// A hop that is not complete before it has a span, or a timer that may be stopped, is on the list of open hops from then.
+	recorded := s.entry == nil || s.entry.recorded
+	late := recorded || cfg.stream
+	h := s.entry.take(stage, cfg.peer, !late)
+	h.scope, h.entry = s, s.entry
 	err := h.admit(ctx, &cfg)
 	if err == nil && ctx.Err() != nil {
 		err = h.dead(ctx)
@@ -109,18 +111,20 @@ func StartHop(ctx context.Context, stage string, opts ...HopOption) (context.Con
 		return ctx, Hop{}, err
 	}
 	h.ctx, h.cancel = h.derive(ctx, cfg.stream)
-	if s.entry != nil && cfg.kind >= trace.SpanKindClient {
+	if cfg.kind >= trace.SpanKindClient && s.entry != nil && s.entry.firstCall.Load() == 0 {
 		s.entry.called(&h.plan)
 	}
-	h.startSpan(&cfg)
+	if recorded {
+		h.startSpan(&cfg)
+	}
 	if h.refused {
 		// Shadow: what would have happened.
 		h.countRefusal(h.ctx)
 	}
 	ctx = h.ctx
-	hop := Hop{s: h, gen: h.gen}
-	if h.entry != nil && !h.entry.track(h) {
-		h.entry = nil
+	hop := Hop{s: h, set: h.set, gen: h.gen}
+	if h.set == h.own || late && !s.entry.track(h) {
+		h.entry = nil // there is none, or it is over
 	}
 	return ctx, hop, nil
 }
@@ -137,39 +141,34 @@ func Fits(ctx context.Context, wait time.Duration, opts ...HopOption) (Allowance
 	cfg.apply(opts)
 	p := plan{scope: s, entry: s.entry, peer: cfg.peer}
 	err := p.allow(ctx, &cfg, wait)
-	return p.allowed, s.mode != budgetattr.ModeEnforce || err == nil && ctx.Err() == nil && p.allowed.Starts()
+	return p.allowed.public(), s.mode != budgetattr.ModeEnforce || err == nil && ctx.Err() == nil && p.allowed.starts()
 }
 
 // allow computes the allowance of a hop that starts after a wait. In mode off there is none.
-func (p *plan) allow(ctx context.Context, cfg *hopConfig, wait time.Duration) error {
+func (p *plan) allow(ctx context.Context, cfg *hopConfig, wait time.Duration) (err error) {
 	s, t := p.scope, &cfg.terms
-	p.allowed, p.before, p.governed, p.free = Allowance{}, 0, false, false
+	p.free = false
 	if s.mode == budgetattr.ModeOff {
-		p.limit = time.Now().Add(wait)
+		p.allowed, p.governed, p.before, p.limit = share{}, false, 0, time.Now().Add(wait)
 		return nil
 	}
 	if policy := &s.edge.policy; policy.Limits != nil || policy.Estimator != nil {
 		p.observe(cfg)
 	}
-	limit, held := s.bounds(ctx)
-	switch {
-	case limit.IsZero():
-		p.limit = time.Now().Add(wait)
-		return t.allow(&p.allowed)
-	case limit == s.limit:
-		// Ours is monotonic: the time to it is read off one clock instead of both.
-		p.limit, p.before = limit, time.Until(limit)-wait
-	default:
-		now := time.Now()
-		p.before = limit.Sub(now) - wait
-		p.limit = now.Add(p.before + wait)
+	limit, reserve := s.bounds(ctx)
+	if limit.IsZero() {
+		p.governed, p.before, p.limit = false, 0, time.Now().Add(wait)
+		p.allowed, err = t.share()
+		return err
 	}
-	p.governed = true
-	t.Remaining, t.Tell = LimitOf(p.before), limit.Sub(held)
+	before := time.Until(limit) - wait
+	p.governed, p.before, p.limit = true, before, limit
+	t.Remaining, t.Tell = LimitOf(before), reserve
 	if s.governor == budgetattr.GovernedByExpiry && !limit.Before(s.limit) {
 		t.Governor = budgetattr.GovernedByExpiry
 	}
-	return t.allow(&p.allowed)
+	p.allowed, err = t.share()
+	return err
 }
 
 // admit returns why the hop must not start.
@@ -177,7 +176,7 @@ func (p *plan) admit(ctx context.Context, cfg *hopConfig) error {
 	if err := p.allow(ctx, cfg, 0); err != nil {
 		return err
 	}
-	if a := &p.allowed; !a.Bounded || a.Amount > 0 && a.Amount >= a.Floor { // a.Starts(), without a copy
+	if p.allowed.starts() {
 		return nil
 	}
 	if p.external() && !p.scope.edge.control.decide(p.start(), true) {
@@ -190,8 +189,8 @@ func (p *plan) admit(ctx context.Context, cfg *hopConfig) error {
 // exhaustion is the error of a refusal.
 func (p *plan) exhaustion(cause budgetattr.Cause) *ExhaustedError {
 	return &ExhaustedError{
-		Stage: p.stage, Cause: cause, Binding: p.allowed.Binding, Refused: true,
-		Allowance: p.allowed.Amount, Floor: p.allowed.Floor, Remaining: p.before, HasRemaining: p.governed,
+		Stage: p.stage, Cause: cause, Binding: p.allowed.by.binding(), Refused: true,
+		Allowance: p.allowed.amount, Floor: p.allowed.floor, Remaining: p.before, HasRemaining: p.governed,
 	}
 }
 
@@ -221,17 +220,17 @@ func (p *plan) observe(cfg *hopConfig) {
 // external reports whether the refusal rests on a value received from outside: even the whole budget as it was received
 // would not have reached the floor. What this process spent of it, on its own clock, is nobody else's fault.
 func (p *plan) external() bool {
-	if p.entry == nil || !p.entry.arrival.Ask.set || p.allowed.Binding != budgetattr.BindingBudget {
+	if p.entry == nil || !p.entry.arrival.Ask.set || p.allowed.by != byBudget {
 		return false
 	}
 	received, ok := p.entry.grant.Received.Get()
-	return ok && received-p.allowed.Reserve < max(p.allowed.Floor, 1)
+	return ok && received-p.allowed.reserve < max(p.allowed.floor, 1)
 }
 
 // ownEnd is the error of an end by the hop's own time.
 func (p *plan) ownEnd() error {
-	switch p.allowed.Binding {
-	case budgetattr.BindingCap, budgetattr.BindingObserved:
+	switch p.allowed.by {
+	case byCap, byObserved:
 		return localDeadline
 	}
 	return CauseError(p.ownCause())
@@ -239,10 +238,10 @@ func (p *plan) ownEnd() error {
 
 // ownCause is the cause of an end by the hop's own time.
 func (p *plan) ownCause() budgetattr.Cause {
-	switch p.allowed.Binding {
-	case budgetattr.BindingExpiry:
+	switch p.allowed.by {
+	case byExpiry:
 		return budgetattr.CauseExpiry
-	case budgetattr.BindingBudget:
+	case byBudget:
 		if p.entry != nil {
 			return p.entry.limitCause(budgetattr.GovernedByDeadline)
 		}
@@ -273,13 +272,16 @@ func (h *hopState) derive(ctx context.Context, stream bool) (context.Context, co
 		inner, cancel := context.WithCancelCause(ctx)
 		cause := h.ownEnd()
 		h.touched, h.give = true, cancel
-		h.timer = time.AfterFunc(h.allowed.Amount, func() { cancel(cause) })
+		h.timer = time.AfterFunc(h.allowed.amount, func() { cancel(cause) })
 		// There is no deadline to inherit, but whoever is called below gets no more than the hop has.
 		return s.within(inner, end), nil
-	case h.governed && h.allowed.Reserve == 0 && h.allowed.Amount == h.before:
+	case h.governed && h.allowed.reserve == 0 && h.allowed.amount == h.before:
 		if d, ok := ctx.Deadline(); ok && !end.Before(d) {
 			return ctx, nil
 		}
+	}
+	if e, ok := ctx.(*entryContext); ok {
+		ctx = e.Context // the same, without a detour through ours at each step
 	}
 	return context.WithDeadlineCause(ctx, end, h.ownEnd())
 }
@@ -292,11 +294,8 @@ func (h *hopState) lift() {
 	}
 }
 
-// startSpan starts the span, unless the request's own span is not recorded: then no part of it is.
+// startSpan starts the span. Where the request's own span is not recorded, no part of it is.
 func (h *hopState) startSpan(cfg *hopConfig) {
-	if h.entry != nil && !h.entry.recorded {
-		return
-	}
 	name := cfg.name
 	if name == "" {
 		name = h.stage
@@ -321,7 +320,9 @@ func (h *hopState) refuse(ctx context.Context, cfg *hopConfig, err error) {
 	h.exhausted(err)
 	h.countRefusal(ctx)
 	h.ctx, h.cancel = ctx, nil
-	h.startSpan(cfg)
+	if h.entry == nil || h.entry.recorded {
+		h.startSpan(cfg)
+	}
 	if h.span != nil && h.span.IsRecording() {
 		h.attributes(h.before)
 		cause, known := causeOfError(err)
@@ -336,7 +337,7 @@ func (h *hopState) refuse(ctx context.Context, cfg *hopConfig, err error) {
 	if h.span != nil {
 		h.span.End()
 	}
-	h.recycle()
+	h.release()
 }
 
 // exhausted tells the request that one of its hops had no time.
@@ -356,20 +357,4 @@ func (h *hopState) decision() budgetattr.Decision {
 		return h.cfg.refusal
 	}
 	return budgetattr.DecisionReject
-}
-
-// reset clears what only some hops have.
-func (h *hopState) reset() {
-	if h.touched {
-		attrs := h.attrs
-		clear(attrs)
-		h.touched, h.hopExtra = false, hopExtra{attrs: attrs[:0]}
-	}
-}
-
-// recycle gives the state to whoever needs one next. The caller holds no reference to it but its own.
-func (h *hopState) recycle() {
-	h.reset()
-	h.plan, h.ctx, h.cancel, h.prev, h.next = plan{}, nil, nil, nil, nil
-	hopStates.Put(h)
 }

@@ -13,27 +13,14 @@ import (
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 )
 
-// lock returns the state, locked, or nil if the hop has ended.
-func (h Hop) lock() *hopState {
-	if h.s == nil {
-		return nil
-	}
-	h.s.mu.Lock()
-	if h.s.gen != h.gen {
-		h.s.mu.Unlock()
-		return nil
-	}
-	return h.s
-}
-
 // Allowance returns what the hop was allowed when it started, and false if nothing bounds it.
 func (h Hop) Allowance() (time.Duration, bool) {
 	s := h.lock()
 	if s == nil {
 		return 0, false
 	}
-	defer s.mu.Unlock()
-	return s.allowed.Amount, s.allowed.Bounded
+	defer h.set.mu.Unlock()
+	return s.allowed.amount, s.allowed.by != unbound
 }
 
 // IsRecording reports whether the hop has a span that is recorded: what costs time to find out need not be found out
@@ -43,8 +30,9 @@ func (h Hop) IsRecording() bool {
 	if s == nil {
 		return false
 	}
-	defer s.mu.Unlock()
-	return s.span != nil && s.span.IsRecording()
+	span := s.span
+	h.set.mu.Unlock()
+	return span != nil && span.IsRecording()
 }
 
 // SetAttributes adds attributes to the hop's span. The slice is not kept.
@@ -53,7 +41,7 @@ func (h Hop) SetAttributes(kv ...attribute.KeyValue) {
 		if s.span != nil {
 			s.attrs = append(s.attrs, kv...)
 		}
-		s.mu.Unlock()
+		h.set.mu.Unlock()
 	}
 }
 
@@ -61,7 +49,7 @@ func (h Hop) SetAttributes(kv ...attribute.KeyValue) {
 func (h Hop) TimeoutPhase(p budgetattr.Phase) {
 	if s := h.lock(); s != nil {
 		s.touched, s.phase = true, p
-		s.mu.Unlock()
+		h.set.mu.Unlock()
 	}
 }
 
@@ -70,7 +58,7 @@ func (h Hop) TimeoutPhase(p budgetattr.Phase) {
 func (h Hop) Decide(d budgetattr.Decision) {
 	if s := h.lock(); s != nil {
 		s.touched, s.decided = true, d
-		s.mu.Unlock()
+		h.set.mu.Unlock()
 	}
 }
 
@@ -82,7 +70,7 @@ func (h Hop) Reached(target budgetattr.Target) {
 		if s.span != nil && key != "" {
 			s.attrs = append(s.attrs, attribute.Float64(key, time.Since(s.start()).Seconds()))
 		}
-		s.mu.Unlock()
+		h.set.mu.Unlock()
 	}
 }
 
@@ -105,13 +93,13 @@ func (h Hop) CostAfterCancel(unit string, amount float64) {
 	if s == nil {
 		return
 	}
-	defer s.mu.Unlock()
 	if s.span != nil {
 		s.attrs = append(s.attrs, attribute.Float64(budgetattr.PostCancelCostKey, amount), attribute.String(budgetattr.CostUnitKey, unit))
 	}
+	ctx, m, l := s.ctx, s.scope.edge.metrics, labels{stage: s.stage, peer: s.peer, unit: unit}
+	h.set.mu.Unlock()
 	if amount > 0 {
-		m := s.scope.edge.metrics
-		m.postCancelCost.Add(s.ctx, amount, m.with(labels{stage: s.stage, peer: s.peer, unit: unit}))
+		m.postCancelCost.Add(ctx, amount, m.with(l))
 	}
 }
 
@@ -125,9 +113,9 @@ func (h Hop) Draining() {
 	if s == nil {
 		return
 	}
-	defer s.mu.Unlock()
-	if s.entry != nil && !s.apart && s.entry.leave(s) {
-		s.touched, s.apart = true, true
+	defer h.set.mu.Unlock()
+	if !h.set.ended {
+		s.listed = false
 	}
 }
 
@@ -138,7 +126,7 @@ func (h Hop) Drained(spent, allowed time.Duration) {
 		s.touched = true
 		s.drained.spent += spent
 		s.drained.allowed += min(spent, allowed)
-		s.mu.Unlock()
+		h.set.mu.Unlock()
 	}
 }
 
@@ -146,7 +134,7 @@ func (h Hop) Drained(spent, allowed time.Duration) {
 func (h Hop) Unconfirmed() {
 	if s := h.lock(); s != nil {
 		s.touched, s.unsure = true, true
-		s.mu.Unlock()
+		h.set.mu.Unlock()
 	}
 }
 
@@ -156,14 +144,14 @@ func (h Hop) Cleanup(ctx context.Context) (cleanup context.Context, done func())
 	budget := DefaultCleanup
 	if s := h.lock(); s != nil {
 		budget = s.scope.edge.policy.cleanup()
-		s.mu.Unlock()
+		h.set.mu.Unlock()
 	}
 	return startCleanup(ctx, budget, func(spent, budget time.Duration) {
 		if s := h.lock(); s != nil {
 			s.touched = true
 			s.cleanup.spent += spent
 			s.cleanup.budget += budget
-			s.mu.Unlock()
+			h.set.mu.Unlock()
 		}
 	})
 }
@@ -181,8 +169,8 @@ func (h Hop) Err(err error) error {
 	}
 	ctx, limit, governed, over := s.ctx, s.limit, s.governed, s.ends() && time.Until(s.end()) < wireSlack
 	own := s.ownCause()
-	e := &ExhaustedError{Stage: s.stage, Phase: s.phase, Binding: s.allowed.Binding, Allowance: s.allowed.Amount, Floor: s.allowed.Floor}
-	s.mu.Unlock()
+	e := &ExhaustedError{Stage: s.stage, Phase: s.phase, Binding: s.allowed.by.binding(), Allowance: s.allowed.amount, Floor: s.allowed.floor}
+	h.set.mu.Unlock()
 	cause, ended := CauseOf(ctx)
 	switch {
 	case err == nil:
@@ -210,7 +198,16 @@ func (h Hop) End(err error) {
 		return
 	}
 	s.gen++ // from here on the hop has ended for everyone else
-	s.mu.Unlock()
+	if err == nil && s.quiet() {
+		cancel := s.cancel
+		h.set.free(s)
+		h.set.mu.Unlock()
+		if cancel != nil {
+			cancel()
+		}
+		return
+	}
+	h.set.mu.Unlock()
 	if s.timer != nil {
 		s.timer.Stop()
 	}
@@ -248,17 +245,19 @@ func (h *hopState) cutInside(err error) (budgetattr.Cause, bool) {
 	return e.Cause, true
 }
 
-// release takes the hop off its request's list and gives the state back.
-func (h *hopState) release() {
-	switch {
-	case h.entry == nil, h.apart:
-		h.recycle()
-	case !h.entry.untrack(h):
-		// The request is over and has counted the hop as left running.
-		m := h.scope.edge.metrics
-		m.stillRunning.Add(h.ctx, -1, m.with(labels{stage: h.stage, peer: h.peer}))
-		h.recycle()
+// quiet reports whether nothing is to be told of the end: the hop has no span, came to its end in time, and declared
+// nothing. The caller holds the lock.
+func (h *hopState) quiet() bool {
+	if !h.listed || h.set.ended || h.touched || h.scope.edge.policy.Estimator != nil {
+		return false
 	}
+	if h.cancel == nil {
+		// The parent's context; one made by others is not asked under the lock.
+		if _, ok := h.ctx.(*entryContext); !ok {
+			return false
+		}
+	}
+	return h.ctx.Err() == nil
 }
 
 // measure records the end on span, metrics and estimator.
@@ -325,7 +324,11 @@ func (h *hopState) afterSignal(now time.Time, cause budgetattr.Cause, ended bool
 		if h.ends() {
 			at = h.end()
 		}
-		if d, ok := h.ctx.Deadline(); ok && d.Before(at) {
+		d, ok := h.ctx.Deadline()
+		if h.governed {
+			d, ok = h.limit, true // on the monotonic clock, which that of others need not be
+		}
+		if ok && d.Before(at) {
 			at = d
 		}
 	} else if h.entry != nil {
@@ -352,12 +355,12 @@ func (h *hopState) attributes(left time.Duration) {
 		kv = append(kv, attribute.Float64(budgetattr.RemainingBeforeKey, h.before.Seconds()),
 			attribute.Float64(budgetattr.RemainingAfterKey, left.Seconds()))
 	}
-	if h.allowed.Bounded {
-		kv = append(kv, attribute.Float64(budgetattr.AllowanceKey, h.allowed.Amount.Seconds()),
-			attribute.String(budgetattr.BindingKey, string(h.allowed.Binding)))
+	if h.allowed.by != unbound {
+		kv = append(kv, attribute.Float64(budgetattr.AllowanceKey, h.allowed.amount.Seconds()),
+			attribute.String(budgetattr.BindingKey, string(h.allowed.by.binding())))
 	}
-	if h.allowed.Reserve > 0 {
-		kv = append(kv, attribute.Float64(budgetattr.ReserveKey, h.allowed.Reserve.Seconds()))
+	if h.allowed.reserve > 0 {
+		kv = append(kv, attribute.Float64(budgetattr.ReserveKey, h.allowed.reserve.Seconds()))
 	}
 	if d, ok := t.Cap.Get(); ok {
 		kv = append(kv, attribute.Float64(budgetattr.CapKey, d.Seconds()))
@@ -365,8 +368,8 @@ func (h *hopState) attributes(left time.Duration) {
 	if d, ok := t.Observed.Get(); ok {
 		kv = append(kv, attribute.Float64(budgetattr.ObservedLimitKey, d.Seconds()))
 	}
-	if h.allowed.Floor > 0 {
-		kv = append(kv, attribute.Float64(budgetattr.MinUsefulKey, h.allowed.Floor.Seconds()))
+	if h.allowed.floor > 0 {
+		kv = append(kv, attribute.Float64(budgetattr.MinUsefulKey, h.allowed.floor.Seconds()))
 	}
 	if h.peer != "" {
 		kv = append(kv, attribute.String(budgetattr.PeerKey, h.peer))

@@ -2,6 +2,7 @@ package budget
 
 import (
 	"time"
+	"unsafe"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
@@ -10,11 +11,24 @@ import (
 )
 
 // HopOption says something about one hop. It is a plain value: giving options allocates nothing.
+//
+// Its four words stay in registers until they are where StartHop reads them; a fifth would have the compiler build each option
+// elsewhere and copy it, at the cost of a lock. Hence text and attributes share a pointer and a length.
 type HopOption struct {
-	kind  hopOptionKind
-	d, d2 time.Duration
-	text  string
-	attrs []attribute.KeyValue
+	kind hopOptionKind
+	d    time.Duration
+	data unsafe.Pointer // of a string's bytes or of attributes
+	n    int64          // how many, or a second duration
+}
+
+func textOption(kind hopOptionKind, text string, d time.Duration) HopOption {
+	return HopOption{kind: kind, d: d, data: unsafe.Pointer(unsafe.StringData(text)), n: int64(len(text))}
+}
+
+func (o *HopOption) text() string { return unsafe.String((*byte)(o.data), o.n) }
+
+func (o *HopOption) attributes() []attribute.KeyValue {
+	return unsafe.Slice((*attribute.KeyValue)(o.data), o.n)
 }
 
 type hopOptionKind uint8
@@ -49,14 +63,14 @@ func WithMinUseful(d time.Duration) HopOption { return HopOption{kind: optMinUse
 // WithExpected refuses the hop if it may use less than what it is expected to take plus its variability: for effects,
 // retries and hedges, which must not be begun in vain.
 func WithExpected(expected, variability time.Duration) HopOption {
-	return HopOption{kind: optExpected, d: expected, d2: variability}
+	return HopOption{kind: optExpected, d: expected, n: int64(variability)}
 }
 
 // WithReserve makes the hop leave d for what comes after it, on top of the policy's reserve for the answer.
 func WithReserve(d time.Duration) HopOption { return HopOption{kind: optReserve, d: d} }
 
 // WithPeer names the service that is called and makes the span a client's.
-func WithPeer(service string) HopOption { return HopOption{kind: optPeer, text: service} }
+func WithPeer(service string) HopOption { return textOption(optPeer, service, 0) }
 
 // WithSpanKind sets the kind of the span. The default is internal, or client where a peer is named.
 func WithSpanKind(k trace.SpanKind) HopOption {
@@ -64,14 +78,14 @@ func WithSpanKind(k trace.SpanKind) HopOption {
 }
 
 // WithSpanName names the span; the default is the stage.
-func WithSpanName(name string) HopOption { return HopOption{kind: optSpanName, text: name} }
+func WithSpanName(name string) HopOption { return textOption(optSpanName, name, 0) }
 
 // WithOptional records that the stage may be skipped.
 func WithOptional() HopOption { return HopOption{kind: optOptional} }
 
 // WithRefusal declares what is done where the time does not suffice; it is recorded as the decision. The default is reject.
 func WithRefusal(d budgetattr.Decision) HopOption {
-	return HopOption{kind: optRefusal, text: string(d)}
+	return textOption(optRefusal, string(d), 0)
 }
 
 // WithStream says that the hop streams its result: where the policy's target is the first output, the hop is not cut once
@@ -80,7 +94,7 @@ func WithStream() HopOption { return HopOption{kind: optStream} }
 
 // WithAttempt records the number of the attempt, from 1, and the layer that makes it.
 func WithAttempt(n int, layer string) HopOption {
-	return HopOption{kind: optAttempt, d: time.Duration(n), text: layer}
+	return textOption(optAttempt, layer, time.Duration(n))
 }
 
 // WithBackoff records the accumulated wait before this attempt.
@@ -88,7 +102,7 @@ func WithBackoff(d time.Duration) HopOption { return HopOption{kind: optBackoff,
 
 // WithAttributes gives the span attributes to start with. The slice is not kept.
 func WithAttributes(kv ...attribute.KeyValue) HopOption {
-	return HopOption{kind: optAttributes, attrs: kv}
+	return HopOption{kind: optAttributes, data: unsafe.Pointer(unsafe.SliceData(kv)), n: int64(len(kv))}
 }
 
 // WithPropagated makes the hop refuse less than a millisecond: the wire carries whole milliseconds, and zero has expired.
@@ -122,30 +136,30 @@ func (c *hopConfig) apply(opts []HopOption) {
 		case optMinUseful:
 			c.terms.MinUseful, c.minimumSet = max(c.terms.MinUseful, o.d), true
 		case optExpected:
-			c.terms.Expected, c.terms.Variability = o.d, o.d2
+			c.terms.Expected, c.terms.Variability = o.d, time.Duration(o.n)
 		case optReserve:
 			c.terms.Confirm = o.d
 		case optPeer:
-			c.peer = o.text
+			c.peer = o.text()
 			if c.kind == trace.SpanKindUnspecified {
 				c.kind = trace.SpanKindClient
 			}
 		case optSpanKind:
 			c.kind = trace.ValidateSpanKind(trace.SpanKind(o.d))
 		case optSpanName:
-			c.name = o.text
+			c.name = o.text()
 		case optOptional:
 			c.optional = true
 		case optRefusal:
-			c.refusal = budgetattr.Decision(o.text)
+			c.refusal = budgetattr.Decision(o.text())
 		case optStream:
 			c.stream = true
 		case optAttempt:
-			c.attempt, c.layer = int(o.d), o.text
+			c.attempt, c.layer = int(o.d), o.text()
 		case optBackoff:
 			c.backoff = o.d
 		case optAttributes:
-			c.attrs = o.attrs
+			c.attrs = o.attributes()
 		case optPropagated:
 			c.terms.MinUseful = max(c.terms.MinUseful, time.Millisecond)
 		}

@@ -297,3 +297,90 @@ func TestStaleHandlesTouchNoOtherHop(t *testing.T) {
 		}
 	}
 }
+
+// Hops that are not recorded end in another way than those that are: theirs too must not be touched through old handles, of
+// this request or of one before.
+func TestStaleHandlesOfUnrecordedHops(t *testing.T) {
+	e := budget.NewEdge(budget.Policy{Default: time.Minute}, budget.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample()))))
+	old := make(chan budget.Hop, 4096)
+	var stale sync.WaitGroup
+	for range 2 {
+		stale.Go(func() {
+			for h := range old {
+				h.Decide(budgetattr.DecisionSkip)
+				h.Draining()
+				h.Unconfirmed()
+				if _, ok := h.Allowance(); ok || h.IsRecording() || h.Err(context.Canceled) != context.Canceled {
+					t.Error("an ended hop knows something")
+				}
+				h.End(errors.New("late"))
+			}
+		})
+	}
+	for round := range 30 {
+		ctx, entry, err := e.Start(t.Context(), budget.Arrival{Name: "in"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var hops sync.WaitGroup
+		for range 4 {
+			hops.Go(func() {
+				for i := range 20 {
+					opts := []budget.HopOption{budget.WithCap(time.Second)}
+					if i%4 == 0 {
+						opts = nil // the context is the request's
+					}
+					hopCtx, h, err := budget.StartHop(ctx, "work", opts...)
+					if err != nil {
+						return // the request is over
+					}
+					if d, ok := h.Allowance(); !ok || opts != nil && d != time.Second {
+						t.Errorf("allowance %v, %v", d, ok)
+					}
+					if i%5 == 0 {
+						h.TimeoutPhase(budgetattr.PhaseDNS) // something to forget
+					}
+					hops.Go(func() { h.End(nil) })
+					h.End(nil)
+					if opts != nil {
+						<-hopCtx.Done()
+					}
+					old <- h
+				}
+			})
+		}
+		if round%2 == 0 {
+			entry.Answered()
+			hops.Wait()
+		}
+		entry.End(nil)
+		hops.Wait()
+	}
+	close(old)
+	stale.Wait()
+}
+
+// A deadline set by code that knows the wall clock only takes from the reserve what lies between it and our own limit.
+func TestForeignDeadlineAndReserve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, entry, err := edge(newRecorder(), budget.Policy{Default: 10 * time.Second, Reserve: 2 * time.Second}).Start(t.Context(), budget.Arrival{Name: "in"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer entry.End(nil)
+		for _, c := range []struct{ deadline, allowance time.Duration }{
+			{20 * time.Second, 8 * time.Second}, {9 * time.Second, 8 * time.Second}, {5 * time.Second, 5 * time.Second},
+		} {
+			inner, cancel := context.WithDeadline(ctx, time.Now().Add(c.deadline).Round(0))
+			_, hop, err := budget.StartHop(inner, "work")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d, _ := hop.Allowance(); d != c.allowance {
+				t.Errorf("allowance %v under a deadline in %v, want %v", d, c.deadline, c.allowance)
+			}
+			hop.End(nil)
+			cancel()
+		}
+	})
+}

@@ -14,13 +14,13 @@ type scopeKey struct{}
 type scope struct {
 	edge  *Edge
 	entry *Entry // nil outside a request and in detached work
-	// limit is the governing limit; zero if there is none. held is the instant by which hops must end, limit less the
-	// policy's reserve.
-	limit, held time.Time
-	governor    budgetattr.Governor
-	mode        budgetattr.Mode
-	attempt     *attempt
-	detached    string
+	// limit is the governing limit, on the monotonic clock; zero if there is none. reserve is how much earlier hops must end.
+	limit    time.Time
+	reserve  time.Duration
+	governor budgetattr.Governor
+	mode     budgetattr.Mode
+	attempt  *attempt
+	detached string
 }
 
 // scopeFrom returns the scope of ctx, or nil.
@@ -28,6 +28,10 @@ func scopeFrom(ctx context.Context) *scope {
 	if e, ok := ctx.(*entryContext); ok {
 		return e.scope
 	}
+	return scopeBelow(ctx)
+}
+
+func scopeBelow(ctx context.Context) *scope {
 	s, _ := ctx.Value(scopeKey{}).(*scope)
 	return s
 }
@@ -35,7 +39,7 @@ func scopeFrom(ctx context.Context) *scope {
 // within returns ctx with the limit of a hop that gives it no deadline.
 func (s *scope) within(ctx context.Context, end time.Time) context.Context {
 	child := *s
-	child.limit, child.held = end, end
+	child.limit, child.reserve = end, 0
 	return context.WithValue(ctx, scopeKey{}, &child)
 }
 
@@ -45,21 +49,37 @@ var outside = sync.OnceValue(func() *scope {
 	return &scope{edge: NewEdge(Policy{}), mode: budgetattr.ModeEnforce}
 })
 
-// bounds returns the governing limit of ctx and the instant by which hops under it must end; zero if there is none. A
-// limit that a target has lifted counts no more.
-func (s *scope) bounds(ctx context.Context) (limit, held time.Time) {
+// bounds returns the governing limit of ctx, on the monotonic clock, and how much earlier hops under it must end; zero if
+// there is none. A limit that a target has lifted counts no more.
+func (s *scope) bounds(ctx context.Context) (limit time.Time, reserve time.Duration) {
 	if s.entry == nil || !s.entry.lifted.Load() {
-		limit, held = s.limit, s.held
-	}
-	if d, ok := ctx.Deadline(); ok && d != limit {
-		if limit.IsZero() || d.Before(limit) {
-			limit = d
-		}
-		if held.IsZero() || d.Before(held) {
-			held = d
+		limit, reserve = s.limit, s.reserve
+		if _, own := ctx.(*entryContext); own {
+			return limit, reserve // whatever deadline the request came with is in it
 		}
 	}
-	return limit, held
+	d, ok := ctx.Deadline()
+	if !ok || d == limit {
+		return limit, reserve
+	}
+	if d = monotonic(d); limit.IsZero() {
+		return d, 0
+	}
+	if d.Before(limit) {
+		// The reserve is counted from our limit: a nearer deadline of others has left some of it already.
+		limit, reserve = d, max(reserve-limit.Sub(d), 0)
+	}
+	return limit, reserve
+}
+
+// monotonic returns an instant that may know the wall clock only, as it is now on the monotonic clock: from here on a jump
+// of the wall clock changes nothing.
+func monotonic(at time.Time) time.Time {
+	if at != at.Round(0) {
+		return at
+	}
+	now := time.Now()
+	return now.Add(at.Sub(now))
 }
 
 // Remaining returns the time to the governing limit of ctx, negative once it has passed, and false if there is none.
@@ -83,16 +103,13 @@ func Expire(ctx context.Context, at time.Time) (context.Context, context.CancelF
 	if s == nil {
 		s = outside()
 	}
-	// An instant without monotonic clock is measured once; from here on the wall clock changes nothing.
-	now := time.Now()
-	at = now.Add(at.Sub(now))
-	limit, held := s.bounds(ctx)
+	at = monotonic(at)
+	limit, reserve := s.bounds(ctx)
 	if !limit.IsZero() && !at.Before(limit) || s.mode == budgetattr.ModeOff {
 		return context.WithCancel(ctx)
 	}
 	child := *s
-	child.limit, child.governor = at, budgetattr.GovernedByExpiry
-	child.held = at.Add(held.Sub(limit))
+	child.limit, child.reserve, child.governor = at, reserve, budgetattr.GovernedByExpiry
 	if s.entry != nil {
 		s.entry.governedByExpiry(at)
 	}
