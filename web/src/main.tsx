@@ -11,7 +11,8 @@ import "./styles/alerts.css";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { lazy, StrictMode, Suspense, type ComponentType } from "react";
 import { createRoot } from "react-dom/client";
-import { Route, Switch } from "wouter";
+import { Route, Router, Switch } from "wouter";
+import { useSearch } from "wouter/use-browser-location";
 import { retry } from "./api/queries.ts";
 import { Shell } from "./components/Shell.tsx";
 import { Loading } from "./components/States.tsx";
@@ -39,37 +40,42 @@ const Conformance = page(async () => (await import("./pages/Conformance.tsx")).C
 const Limits = page(async () => (await import("./pages/Limits.tsx")).Limits);
 const Propagation = page(async () => (await import("./pages/Propagation.tsx")).Propagation);
 
+// wouter decodes the query before URLSearchParams does, which would make /a%2Fb another name. Encoded once more it survives that.
+const useEncodedSearch = () => useSearch().replaceAll("%", "%25");
+
 const queries = new QueryClient({ defaultOptions: { queries: { retry, refetchOnWindowFocus: true, staleTime: 10_000 } } });
 
 createRoot(document.getElementById("root") as HTMLElement).render(
   <StrictMode>
     <QueryClientProvider client={queries}>
-      <Shell>
-        <Suspense fallback={<Loading what="the page" rows={8} />}>
-          <Switch>
-            <Route path="/" component={Overview} />
-            <Route path="/search" component={Search} />
-            <Route path="/route" component={RoutePage} />
-            <Route path="/alerts" component={Alerts} />
-            <Route path="/findings" component={Findings} />
-            <Route path="/stages" component={Stages} />
-            <Route path="/dependencies" component={Dependencies} />
-            <Route path="/phases" component={Phases} />
-            <Route path="/advice" component={Advice} />
-            <Route path="/local" component={Local} />
-            <Route path="/orphans" component={Orphans} />
-            <Route path="/cancellations" component={Cancellations} />
-            <Route path="/retries" component={Retries} />
-            <Route path="/propagation" component={Propagation} />
-            <Route path="/changes" component={Changes} />
-            <Route path="/reserves" component={Reserves} />
-            <Route path="/conformance" component={Conformance} />
-            <Route path="/limits" component={Limits} />
-            <Route path="/traces/:id">{({ id }) => <TracePage key={id} id={id.toLowerCase()} />}</Route>
-            <Route component={NotFound} />
-          </Switch>
-        </Suspense>
-      </Shell>
+      <Router searchHook={useEncodedSearch}>
+        <Shell>
+          <Suspense fallback={<Loading what="the page" rows={8} />}>
+            <Switch>
+              <Route path="/" component={Overview} />
+              <Route path="/search" component={Search} />
+              <Route path="/route" component={RoutePage} />
+              <Route path="/alerts" component={Alerts} />
+              <Route path="/findings" component={Findings} />
+              <Route path="/stages" component={Stages} />
+              <Route path="/dependencies" component={Dependencies} />
+              <Route path="/phases" component={Phases} />
+              <Route path="/advice" component={Advice} />
+              <Route path="/local" component={Local} />
+              <Route path="/orphans" component={Orphans} />
+              <Route path="/cancellations" component={Cancellations} />
+              <Route path="/retries" component={Retries} />
+              <Route path="/propagation" component={Propagation} />
+              <Route path="/changes" component={Changes} />
+              <Route path="/reserves" component={Reserves} />
+              <Route path="/conformance" component={Conformance} />
+              <Route path="/limits" component={Limits} />
+              <Route path="/traces/:id">{({ id }) => <TracePage key={id} id={id.toLowerCase()} />}</Route>
+              <Route component={NotFound} />
+            </Switch>
+          </Suspense>
+        </Shell>
+      </Router>
     </QueryClientProvider>
   </StrictMode>,
 );
