@@ -100,11 +100,13 @@ func (r *rig) entry(service, route string, budget, lasted float64) ptrace.Span {
 	return s
 }
 
-// flush exports and returns what was exported by it.
-func (r *rig) flush() points {
+// flush exports as at the end, also what is new, and returns what was exported by it.
+func (r *rig) flush() points { return r.exported(true) }
+
+func (r *rig) exported(last bool) points {
 	r.t.Helper()
 	r.sink.Reset()
-	r.export(r.t.Context(), false)
+	r.export(r.t.Context(), last)
 	return read(r.sink.AllMetrics())
 }
 
@@ -309,10 +311,10 @@ func TestItExportsByItselfAndAtTheEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.entry("shop", "/pay", 1, 0.5)
-		time.Sleep(config.FlushInterval + time.Second)
+		time.Sleep(2*config.FlushInterval + time.Second) // zero, then one
 		synctest.Wait()
 		if n := read(sink.AllMetrics()).total("deadline.requests"); n != 1 {
-			t.Errorf("%g requests after an interval", n)
+			t.Errorf("%g requests after two intervals", n)
 		}
 		r.entry("shop", "/pay", 1, 0.5)
 		if err := c.Shutdown(t.Context()); err != nil {

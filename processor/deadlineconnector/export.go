@@ -141,8 +141,8 @@ func (e *exporter) group(g *group) {
 		if delta && p.metric != mStillRunning {
 			start = e.since
 		}
-		if p.again && !delta && !e.last {
-			p.again = false
+		if !p.begun && !delta && !e.last && p.metric != mStillRunning {
+			p.begun = true
 			e.point(metric, g, &point{metric: p.metric, label: p.label}, start)
 			continue
 		}

@@ -177,11 +177,9 @@ func TestIssueSeriesExpireOneByOne(t *testing.T) {
 			t.Errorf("%s is still there", name)
 		}
 	}
-	// One that comes again counts from nothing, from then on. Prometheus sees values alone: 1 after 1 would be no request.
-	const payOfA = "deadline.requests{outcome=done,route=/pay,service=a}"
+	// One that comes again counts from nothing, from then on.
 	r.entry("a", "/pay", 1, 0.5)
-	r.flush().want(t, payOfA, 0)
-	again := r.flush()[payOfA]
+	again := r.flush()["deadline.requests{outcome=done,route=/pay,service=a}"]
 	if again.number != 1 || again.start < got["deadline.requests{outcome=done,route=/pay,service=b}"].at {
 		t.Errorf("it counts %g from %d on", again.number, again.start)
 	}
@@ -198,6 +196,34 @@ func TestIssueSeriesExpireOneByOne(t *testing.T) {
 	if _, there := got["deadline.requests{outcome=failed,route=/pay,service=b}"]; there {
 		t.Error("an outcome that does not occur any more is still there")
 	}
+}
+
+// Prometheus sees values alone: a series that appears at 1 has had no request for it, and one that ended at 1 and comes again at 1
+// neither. Each is at zero first, from the same start.
+func TestIssueFirstCountsAreSeen(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.SeriesExpiration = 2 * time.Hour })
+	const margin, late = "deadline.margin{route=/pay,service=shop}", "deadline.late{route=/pay,service=shop}"
+	for range 2 {
+		r.entry("shop", "/pay", 1, 0.5)
+		zero := r.exported(false)
+		zero.want(t, payRequests, 0)
+		zero.want(t, margin, 0)
+		one := r.exported(false)
+		one.want(t, payRequests, 1)
+		one.want(t, margin, 1)
+		if a, b := zero[payRequests], one[payRequests]; a.start != b.start || a.at >= b.at || a.start >= a.at {
+			t.Errorf("zero from %d at %d, one from %d at %d", a.start, a.at, b.start, b.at)
+		}
+		// The series of misses has been at zero all the time.
+		r.entry("shop", "/pay", 1, 1.5)
+		r.exported(false).want(t, late, 1)
+		r.clock.wall += int64(3 * time.Hour)
+		if gone := r.exported(false); len(gone) != 0 {
+			t.Errorf("%d points are still there", len(gone))
+		}
+	}
+	r.entry("shop", "/pay", 1, 0.5)
+	r.flush().want(t, payRequests, 1) // nothing comes after the last export
 }
 
 // contrib#21290, #31683, hyperdx#2805: unbounded labels and exemplars eat the memory. With any number of routes memory stays

@@ -55,8 +55,8 @@ type point struct {
 	metric metricID
 	// fresh: it changed since the last export.
 	fresh bool
-	// again: there was such a series before, which expired. It is exported at zero first.
-	again   bool
+	// begun: it has been exported, at zero. Who sees only the values, as Prometheus does, would not know its first count else.
+	begun   bool
 	label   uint16 // its number among the labels
 	example uint16 // its place among the examples, plus 1
 	// buckets is where those of a histogram begin among the counts, plus 1; 0 while all observations are in the first one. Of an
@@ -110,7 +110,6 @@ type table struct {
 	order   []*group
 	labels  labels
 	expired int64 // since the last export
-	gone    gone
 }
 
 func newTable(l *limit, bounds *[metricCount][]float64, began int64) *table {
@@ -159,7 +158,7 @@ func (t *table) newPoint(g *group, m metricID, label uint16) *point {
 		}
 		g.points = make([]point, 0, size)
 	}
-	g.points = append(g.points, point{metric: m, label: label, start: start, fresh: true, again: t.gone.has(g, m, label)})
+	g.points = append(g.points, point{metric: m, label: label, start: start, fresh: true, begun: isMiss(m) && g.misses != 0 && g.misses != t.since})
 	if m == mRequests && g.misses == 0 && t.limit.take(int64(misses-g.missPoints())) {
 		g.misses = t.since
 	}
@@ -327,15 +326,11 @@ func (t *table) expire(g *group, before int64) {
 	if g.misses != 0 && requests < limit {
 		removed += misses - g.missPoints()
 		g.misses = 0
-		for _, m := range missMetrics {
-			t.gone.add(g, m, 0)
-		}
 	}
 	left := 0
 	for i := range g.points {
-		if p := &g.points[i]; old(p) {
+		if old(&g.points[i]) {
 			left++
-			t.gone.add(g, p.metric, p.label)
 		}
 	}
 	if left > 0 {
