@@ -175,8 +175,7 @@ func (en *Entry) derive(mode budgetattr.Mode) {
 		inner, en.cancel = context.WithCancelCause(&en.under)
 	} else {
 		// Cut off from the base, whose end arrives through baseDone with its cause.
-		en.under.Context = context.WithoutCancel(en.base)
-		inner, en.cancel = context.WithCancelCause(&en.under)
+		inner, en.cancel = context.WithCancelCause(context.WithoutCancel(&en.under))
 		switch {
 		case en.limit.IsZero():
 		case en.liftable():

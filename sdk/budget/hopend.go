@@ -296,9 +296,11 @@ func (h *hopState) measure(now time.Time, err error, cause budgetattr.Cause, end
 			h.attrs = append(h.attrs, attribute.String(budgetattr.TimeoutPhaseKey, string(h.timeoutPhase())))
 		}
 		h.attrs = h.cleanup.attributes(h.attrs, within)
-		if err != nil && (!ended || timedOut) {
+		if err != nil {
 			h.attrs = append(h.attrs, attribute.String("error.type", errorType(err)))
-			h.span.SetStatus(codes.Error, err.Error())
+			if !ended || timedOut { // that the caller left is not the dependency's failure
+				h.span.SetStatus(codes.Error, err.Error())
+			}
 		}
 		h.span.SetAttributes(h.attrs...)
 	}
@@ -432,6 +434,9 @@ func errorType(err error) string {
 	}
 	if isTimeout(err) {
 		return "timeout"
+	}
+	if errors.Is(err, context.Canceled) {
+		return "context.Canceled" // as who reads error.type knows it
 	}
 	return fmt.Sprintf("%T", err)
 }

@@ -384,3 +384,33 @@ func TestForeignDeadlineAndReserve(t *testing.T) {
 		}
 	})
 }
+
+// What a hop costs where nothing is recorded is its deadline, and nothing if it needs none; looking a value up costs nothing.
+func TestUnrecordedHopAllocatesItsDeadlineOnly(t *testing.T) {
+	e := budget.NewEdge(budget.Policy{Default: time.Hour}, budget.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample()))))
+	ctx, entry, err := e.Start(t.Context(), budget.Arrival{Name: "in"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer entry.End(nil)
+	hop := func(opts ...budget.HopOption) func() {
+		return func() {
+			hopCtx, h, err := budget.StartHop(ctx, "work", opts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = hopCtx.Value(t)
+			h.End(nil)
+		}
+	}
+	deadline := testing.AllocsPerRun(1000, func() {
+		_, cancel := context.WithDeadlineCause(ctx, time.Now().Add(time.Second), budget.ErrExhausted)
+		cancel()
+	})
+	if n := testing.AllocsPerRun(1000, hop(budget.WithCap(time.Second), budget.WithPeer("peer"))); n > deadline {
+		t.Errorf("%v allocations, a deadline by hand takes %v", n, deadline)
+	}
+	if n := testing.AllocsPerRun(1000, hop()); n > 0 {
+		t.Errorf("%v allocations of a hop that keeps the deadline", n)
+	}
+}

@@ -216,7 +216,8 @@ func TestT18_DisconnectReachesTheWorkBelow(t *testing.T) {
 				t.Errorf("entry %v", a)
 			}
 			hop := rec.wait(t, "GET")
-			if a := attrs(hop); a[budgetattr.CancelCauseKey] != "client_disconnect" || hop.Parent().SpanID() != rec.wait(t, "POST").SpanContext().SpanID() {
+			if a := attrs(hop); a[budgetattr.CancelCauseKey] != "client_disconnect" || a["error.type"] != "context.Canceled" ||
+				hop.Status().Code.String() == "Error" || hop.Parent().SpanID() != rec.wait(t, "POST").SpanContext().SpanID() {
 				t.Errorf("hop %v", a)
 			}
 		})
