@@ -15,9 +15,9 @@ type Retention struct {
 	Raw        time.Duration // otel_traces
 	Hops       time.Duration
 	Verdicts   time.Duration // and accounts, and what was learned for them: limits, offsets
-	Minutes    time.Duration // rollup_1m
-	Hours      time.Duration // rollup_1h
-	Days       time.Duration // rollup_1d
+	Minutes    time.Duration // rollup_1m, tally_5m
+	Hours      time.Duration // rollup_1h, tally_1h
+	Days       time.Duration // rollup_1d, tally_1d
 	Quarantine time.Duration
 }
 
@@ -54,6 +54,9 @@ func (r Retention) tables() []ttl {
 		{"rollup_1m", "toDateTime(ingested_at)", cmp.Or(r.Minutes, DefaultMinutes)},
 		{"rollup_1h", "toDateTime(ingested_at)", cmp.Or(r.Hours, DefaultHours)},
 		{"rollup_1d", "toDateTime(ingested_at)", cmp.Or(r.Days, DefaultDays)},
+		{"tally_5m", "toDateTime(ingested_at)", cmp.Or(r.Minutes, DefaultMinutes)},
+		{"tally_1h", "toDateTime(ingested_at)", cmp.Or(r.Hours, DefaultHours)},
+		{"tally_1d", "toDateTime(ingested_at)", cmp.Or(r.Days, DefaultDays)},
 		{"markers", "toDateTime(ingested_at)", cmp.Or(r.Days, DefaultDays)},
 		{"quarantine", "toDateTime(ingested_at)", cmp.Or(r.Quarantine, DefaultQuarantine)},
 	}

@@ -23,6 +23,18 @@ func (q AdviceQuestion) parameters() map[string]any {
 	return parameters
 }
 
+// advised answers from tallies or from hops, as planned. The statements have the same columns.
+func advised[Row any](ctx context.Context, db *DB, name, hops string, q AdviceQuestion, columns func(*Row) []any) ([]Row, error) {
+	var err error
+	if q.ReportQuestion, err = db.PlanReport(ctx, q.ReportQuestion); err != nil {
+		return nil, err
+	}
+	if q.tally == nil {
+		return report(ctx, db, name, hops, q, columns)
+	}
+	return tallied(ctx, db, name, q.tally, q.parameters(), columns)
+}
+
 // minAdvised is from how many calls advice is given, as the sdk's own estimator wants them.
 const minAdvised = 100
 
@@ -63,10 +75,10 @@ type AdviceRow struct {
 // dependencyNeeds is one row of advice.sql.
 type dependencyNeeds struct {
 	AdviceRow
-	p50, tail, longest, needed          int64
-	measured                            uint64
-	counts                              [5]uint64 // of cap, observed limit, reserve, smallest useful, remaining
-	cap, observed, reserve, floor, left int64
+	p50, tail, longest, needed    int64
+	measured                      uint64
+	counts                        [4]uint64 // of cap, observed limit, reserve, smallest useful
+	cap, observed, reserve, floor int64
 }
 
 //go:embed queries/advice.sql
@@ -74,9 +86,9 @@ var adviceSQL string
 
 // Advice answers what the calls of dependencies need, the busiest first.
 func (db *DB) Advice(ctx context.Context, q AdviceQuestion) ([]AdviceRow, error) {
-	rows, err := report(ctx, db, "advice", adviceSQL, q, func(r *dependencyNeeds) []any {
+	rows, err := advised(ctx, db, "advice", adviceSQL, q, func(r *dependencyNeeds) []any {
 		return []any{&r.Service, &r.Stage, &r.Peer, &r.Calls, &r.Seen, &r.Cut, &r.p50, &r.tail, &r.longest, &r.measured, &r.needed,
-			&r.counts[0], &r.cap, &r.counts[1], &r.observed, &r.counts[2], &r.reserve, &r.counts[3], &r.floor, &r.counts[4], &r.left}
+			&r.counts[0], &r.cap, &r.counts[1], &r.observed, &r.counts[2], &r.reserve, &r.counts[3], &r.floor}
 	})
 	answer := make([]AdviceRow, len(rows))
 	for i := range rows {
@@ -162,7 +174,7 @@ func (db *DB) SafeBudgets(ctx context.Context, q AdviceQuestion) ([]RouteAdviceR
 		seen, ended, endedSeen, budgets uint64
 		budget, spent, safe             int64
 	}
-	rows, err := report(ctx, db, "safe budgets", adviceRoutesSQL, q, func(r *found) []any {
+	rows, err := advised(ctx, db, "advice_routes", adviceRoutesSQL, q, func(r *found) []any {
 		return []any{&r.Service, &r.Route, &r.seen, &r.Requests, &r.ended, &r.endedSeen, &r.budgets, &r.budget, &r.spent, &r.safe}
 	})
 	answer := make([]RouteAdviceRow, len(rows))

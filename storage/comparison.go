@@ -1,9 +1,11 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,6 +64,15 @@ var attributionSQL string
 
 // Compare answers with the routes that had budgets in one of the windows, the busiest first.
 func (db *DB) Compare(ctx context.Context, q ComparisonQuestion) ([]RouteComparison, error) {
+	if q.Environment == "" && q.Version == "" { // tallies do not know these
+		later, before, err := db.planComparison(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		if later != nil && before != nil {
+			return db.compareTallied(ctx, q, later, before)
+		}
+	}
 	var answer []RouteComparison
 	index := map[[2]string]int{}
 	err := db.ask(ctx, comparisonSQL, func(rows driver.Rows) error {
@@ -112,6 +123,78 @@ func (db *DB) Compare(ctx context.Context, q ComparisonQuestion) ([]RouteCompari
 		return nil
 	}, q.parameters(maxMakeups))
 	return answer, question("makeup of margins", err)
+}
+
+// planComparison plans both windows.
+func (db *DB) planComparison(ctx context.Context, q ComparisonQuestion) (later, before *tallyPlan, err error) {
+	wide := Window{From: earliest(q.From, q.Before.From), To: q.To}
+	if q.Before.To.After(q.To) {
+		wide.To = q.Before.To
+	}
+	if later, err = db.planTally(ctx, q.Window, wide); err == nil && later != nil {
+		before, err = db.planTally(ctx, q.Before, wide)
+	}
+	return later, before, err
+}
+
+// spending is one row of tally_spending.sql.
+type spending struct {
+	service, route, traffic string
+	MarginSample
+	margins                           [3]int64 // p05, p50, and the median of the budget
+	requests, margin, budget, squares float64
+	spent                             map[string]float64
+}
+
+// wholeRoute is the kind of traffic of the row that tells of all.
+const wholeRoute = "*"
+
+// compareTallied compares two windows by the tallies of each.
+func (db *DB) compareTallied(ctx context.Context, q ComparisonQuestion, later, before *tallyPlan) ([]RouteComparison, error) {
+	var answer []RouteComparison
+	index := map[[2]string]int{}
+	for window, plan := range []*tallyPlan{before, later} {
+		rows, err := tallied(ctx, db, "spending", plan, q.parameters(maxMakeups), func(r *spending) []any {
+			return []any{&r.service, &r.route, &r.traffic, &r.WithBudget, &r.Seen, &r.Missed, &r.margins[0], &r.margins[1], &r.margins[2], &r.requests, &r.margin,
+				&r.budget, &r.squares, &r.spent}
+		})
+		if err != nil {
+			return nil, err
+		}
+		for i := range rows {
+			r := &rows[i]
+			at, ok := index[[2]string{r.service, r.route}]
+			if !ok {
+				at = len(answer)
+				index[[2]string{r.service, r.route}] = at
+				answer = append(answer, RouteComparison{Service: r.service, Route: r.route, Makeup: [2]map[string]trend.Makeup{{}, {}}})
+			}
+			switch {
+			case r.traffic == wholeRoute:
+				*[]*MarginSample{&answer[at].Before, &answer[at].After}[window] = r.sample()
+			case r.Seen > 0:
+				answer[at].Makeup[window][r.traffic] = trend.Makeup{Requests: r.requests, Margin: r.margin, Budget: r.budget, Spent: r.spent}
+			}
+		}
+	}
+	slices.SortFunc(answer, func(a, b RouteComparison) int {
+		return cmp.Or(cmp.Compare(b.Before.WithBudget+b.After.WithBudget, a.Before.WithBudget+a.After.WithBudget), cmp.Compare(a.Service, b.Service),
+			cmp.Compare(a.Route, b.Route))
+	})
+	return answer[:min(maxCompared, len(answer))], nil
+}
+
+func (r *spending) sample() MarginSample {
+	s := r.MarginSample
+	if s.Seen > 0 {
+		s.P05, s.P50 = nanoseconds(r.margins[0]), nanoseconds(r.margins[1])
+	}
+	if s.WithBudget > 0 {
+		s.BudgetP50 = nanoseconds(r.margins[2])
+	}
+	sum, n := r.margin/1e9, float64(s.Seen)
+	s.Variance = (r.squares - sum*sum/r.requests) / r.requests * n / (n - 1)
+	return s
 }
 
 // PlaceOf reads the place of a part of a change; kind is the name of what is no place.

@@ -54,7 +54,7 @@ var conformanceSQL string
 // Conformance answers what services record of budgets, and names what they do not.
 func (db *DB) Conformance(ctx context.Context, q ReportQuestion) ([]ConformanceRow, error) {
 	incomplete := []uint64{}
-	rows, err := report(ctx, db, "conformance", conformanceSQL, q, func(r *ConformanceRow) []any {
+	rows, err := reported(ctx, db, "conformance", conformanceSQL, q, func(r *ConformanceRow) []any {
 		incomplete = append(incomplete, 0)
 		return []any{&r.Service, &r.Versions, &r.Spans, &r.Requests, &r.Budgets, &r.Outcomes, &r.Margins, &r.Calls, &r.Remainders, &r.Ends,
 			&r.HeadersDue, &r.HeadersPassed, &r.Signals, &r.Told, &r.InTime, &r.LeftOpen, &r.Derived, &incomplete[len(incomplete)-1]}

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"maps"
@@ -20,6 +21,7 @@ type cover struct {
 
 // rollups is the state of the rollups that a cover is planned by.
 type rollups struct {
+	base                     time.Duration // length of the shortest buckets; a minute if zero
 	now                      time.Time
 	watermark                time.Time // of the minutes, by arrival
 	keepMinutes, keepHours   time.Duration
@@ -38,7 +40,8 @@ func (r rollups) plan(w Window, width time.Duration) cover {
 	if r.watermark.Before(settled) {
 		settled = r.watermark
 	}
-	if from, to := ceil(w.From, time.Minute), settled.Truncate(time.Minute); from.Before(to) {
+	base := cmp.Or(r.base, time.Minute)
+	if from, to := ceil(w.From, base), settled.Truncate(base); from.Before(to) {
 		c.minutes = Window{from, to}
 	}
 	inside := func(outer Window, length time.Duration, keep time.Duration) Window {

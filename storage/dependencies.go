@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"math"
@@ -91,33 +92,101 @@ type DependencyRow struct {
 //go:embed queries/report_dependencies.sql
 var dependenciesSQL string
 
+// foundDependency is a row with what means nothing without a count.
+type foundDependency struct {
+	DependencyRow
+	seen, allowed, answered                                                        uint64
+	allowance, usual, latency, base, between, fresh, freshTail, reused, reusedTail int64
+}
+
 // Dependencies answers whether a dependency is slow or its caller stingy.
 func (db *DB) Dependencies(ctx context.Context, q ReportQuestion) ([]DependencyRow, error) {
-	type found struct {
-		DependencyRow
-		seen, allowed, answered                                                        uint64
-		allowance, usual, latency, base, between, fresh, freshTail, reused, reusedTail int64
+	q, err := db.PlanReport(ctx, q)
+	if err != nil {
+		return nil, err
 	}
-	rows, err := report(ctx, db, "dependencies", dependenciesSQL, q, func(r *found) []any {
-		return []any{&r.Service, &r.Peer, &r.Stage, &r.Calls, &r.seen, &r.Cut, &r.BaselineCalls, &r.allowed, &r.allowance, &r.usual, &r.latency,
-			&r.base, &r.answered, &r.between, &r.Fresh.Calls, &r.fresh, &r.freshTail, &r.Reused.Calls, &r.reused, &r.reusedTail, &r.Examples, instant{&r.lastSeen}}
-	})
+	var rows []foundDependency
+	if q.tally != nil {
+		rows, err = db.talliedDependencies(ctx, q)
+	} else {
+		rows, err = report(ctx, db, "dependencies", dependenciesSQL, q, func(r *foundDependency) []any {
+			return []any{&r.Service, &r.Peer, &r.Stage, &r.Calls, &r.seen, &r.Cut, &r.BaselineCalls, &r.allowed, &r.allowance, &r.usual, &r.latency,
+				&r.base, &r.answered, &r.between, &r.Fresh.Calls, &r.fresh, &r.freshTail, &r.Reused.Calls, &r.reused, &r.reusedTail, &r.Examples, instant{&r.lastSeen}}
+		})
+	}
 	answer := make([]DependencyRow, len(rows))
-	for i, r := range rows {
-		answer[i] = r.DependencyRow
-		a := &answer[i]
-		a.AllowanceP50, a.LatencyP50, a.BetweenP50 = known(r.allowance, r.allowed), known(r.latency, r.seen), known(r.between, r.answered)
-		a.UsualP99, a.BaselineP50 = known(r.usual, r.BaselineCalls), known(r.base, r.BaselineCalls)
-		a.Fresh.P50, a.Fresh.P99 = known(r.fresh, r.Fresh.Calls), known(r.freshTail, r.Fresh.Calls)
-		a.Reused.P50, a.Reused.P99 = known(r.reused, r.Reused.Calls), known(r.reusedTail, r.Reused.Calls)
-		a.Generosity, a.Slowdown = quotient(a.AllowanceP50, a.UsualP99), quotient(a.LatencyP50, a.BaselineP50)
-		a.Quadrant = QuadrantHealthy
-		if r.BaselineCalls >= MinBaseline && r.seen >= MinCalls {
-			a.Quadrant = quadrantOf(a.Generosity, a.Slowdown)
-		}
-		a.Rules = a.Quadrant.Rules()
+	for i := range rows {
+		answer[i] = rows[i].judge()
 	}
 	return answer, err
+}
+
+// talliedDependencies asks tallies for the window and for its baseline.
+func (db *DB) talliedDependencies(ctx context.Context, q ReportQuestion) ([]foundDependency, error) {
+	ask := func(plan *tallyPlan) (rows []foundDependency, err error) {
+		parameters := q.parameters()
+		parameters["limit"] = maxDependencies
+		return tallied(ctx, db, "dependencies", plan, parameters, func(r *foundDependency) []any {
+			return []any{&r.Service, &r.Peer, &r.Stage, &r.Calls, &r.seen, &r.Cut, &r.BaselineCalls, &r.allowed, &r.allowance, &r.usual, &r.latency, &r.base,
+				&r.answered, &r.between, &r.Fresh.Calls, &r.fresh, &r.freshTail, &r.Reused.Calls, &r.reused, &r.reusedTail, &r.Examples, instant{&r.lastSeen}}
+		})
+	}
+	rows, err := ask(q.tally)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := db.planTally(ctx, q.Baseline(), Window{From: q.Baseline().From, To: q.To})
+	if err != nil {
+		return nil, err
+	}
+	before := map[[3]string]foundDependency{}
+	if plan != nil {
+		earlier, err := ask(plan)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range earlier {
+			before[[3]string{r.Service, r.Peer, r.Stage}] = r
+		}
+	}
+	for i := range rows {
+		r := &rows[i]
+		b := before[[3]string{r.Service, r.Peer, r.Stage}]
+		r.BaselineCalls, r.usual, r.base = b.BaselineCalls, b.usual, b.base
+	}
+	slices.SortFunc(rows, func(a, b foundDependency) int {
+		return cmp.Or(cmp.Compare(b.prominence(), a.prominence()), cmp.Compare(b.seen, a.seen), cmp.Compare(a.Service, b.Service),
+			cmp.Compare(a.Peer, b.Peer), cmp.Compare(a.Stage, b.Stage))
+	})
+	return rows[min(q.Skip, len(rows)):min(q.Skip+q.Limit, len(rows))], nil
+}
+
+// prominence is the larger of how much slower and how much stingier than usual a dependency is.
+func (r *foundDependency) prominence() float64 {
+	slow, stingy := 0.0, 0.0
+	if r.base > 0 {
+		slow = float64(r.latency) / float64(r.base)
+	}
+	if r.allowance > 0 && r.BaselineCalls > 0 {
+		stingy = float64(r.usual) / float64(r.allowance)
+	}
+	return max(slow, stingy)
+}
+
+// judge says what a dependency shows.
+func (r *foundDependency) judge() DependencyRow {
+	a := r.DependencyRow
+	a.AllowanceP50, a.LatencyP50, a.BetweenP50 = known(r.allowance, r.allowed), known(r.latency, r.seen), known(r.between, r.answered)
+	a.UsualP99, a.BaselineP50 = known(r.usual, r.BaselineCalls), known(r.base, r.BaselineCalls)
+	a.Fresh.P50, a.Fresh.P99 = known(r.fresh, r.Fresh.Calls), known(r.freshTail, r.Fresh.Calls)
+	a.Reused.P50, a.Reused.P99 = known(r.reused, r.Reused.Calls), known(r.reusedTail, r.Reused.Calls)
+	a.Generosity, a.Slowdown = quotient(a.AllowanceP50, a.UsualP99), quotient(a.LatencyP50, a.BaselineP50)
+	a.Quadrant = QuadrantHealthy
+	if r.BaselineCalls >= MinBaseline && r.seen >= MinCalls {
+		a.Quadrant = quadrantOf(a.Generosity, a.Slowdown)
+	}
+	a.Rules = a.Quadrant.Rules()
+	return a
 }
 
 // quotient is nil where a part is not known or nothing can be divided by.

@@ -1,4 +1,5 @@
 package storage
 
-// Roll makes margins come from the rollups, however few hops there are.
-func (db *DB) Roll() { db.exact = 0 }
+// Roll makes margins and reports come from the rollups, however few hops there are.
+func (db *DB) Roll() { db.exact, db.exactReports = 0, 0 }
+

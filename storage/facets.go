@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	_ "embed"
+	"maps"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
@@ -26,6 +27,12 @@ type FacetValue struct {
 	Traces, Distinct uint64
 }
 
+// all reports whether the question has no filter. Tallies know only how many traces of all have a value.
+func (q FacetQuestion) all() bool {
+	return q.Class == "" && q.Service == "" && q.Route == "" && q.Stage == "" && q.Peer == "" && q.Cause == "" && q.Phase == "" && q.Rule == "" &&
+		q.Exhausted == nil && len(q.Places) == 0 && q.EntryFilter == (EntryFilter{})
+}
+
 //go:embed queries/facets.sql
 var facetsSQL string
 
@@ -35,7 +42,18 @@ func (db *DB) Facets(ctx context.Context, q FacetQuestion) (Facets, error) {
 	parameters := q.filters()
 	parameters["class"], parameters["rule"] = q.Class, q.Rule
 	parameters["limit"] = q.Limit
-	err := db.ask(ctx, facetsSQL, func(rows driver.Rows) error {
+	sql := facetsSQL
+	if q.all() {
+		plan, err := db.planTally(ctx, q.Window, q.Window)
+		if err != nil {
+			return answer, err
+		}
+		if plan != nil {
+			sql = plan.statement("tally_facets")
+			maps.Copy(parameters, plan.parameters())
+		}
+	}
+	err := db.ask(ctx, sql, func(rows driver.Rows) error {
 		var v FacetValue
 		if err := rows.Scan(&v.Facet, &v.Value, &v.Traces, &v.Distinct); err != nil {
 			return err

@@ -26,7 +26,7 @@ var phasesSQL string
 
 // Phases answers in which phase calls time out.
 func (db *DB) Phases(ctx context.Context, q ReportQuestion) ([]PhaseRow, error) {
-	return report(ctx, db, "phases", phasesSQL, q, func(r *PhaseRow) []any {
+	return reported(ctx, db, "phases", phasesSQL, q, func(r *PhaseRow) []any {
 		return []any{&r.Service, &r.Peer, &r.Phase, &r.Timeouts, &r.Reused, &r.Fresh, &r.Measured, optionalSeconds{&r.P50}, optionalSeconds{&r.P99}}
 	})
 }
@@ -51,7 +51,7 @@ var retriesSQL string
 
 // Retries answers what retries bring.
 func (db *DB) Retries(ctx context.Context, q ReportQuestion) ([]RetryRow, error) {
-	return report(ctx, db, "retries", retriesSQL, q, func(r *RetryRow) []any {
+	return reported(ctx, db, "retries", retriesSQL, q, func(r *RetryRow) []any {
 		return []any{&r.Service, &r.Stage, &r.Peer, &r.Layer, &r.Calls, &r.Attempts, optionalRatio{&r.AttemptsPerCall}, &r.Skipped, &r.Reasons,
 			&r.Wasted, (*int64)(&r.WastedTime)}
 	})
@@ -75,8 +75,18 @@ var propagationSQL string
 
 // Propagation answers whether budgets arrive.
 func (db *DB) Propagation(ctx context.Context, q ReportQuestion) ([]PropagationRow, error) {
-	return report(ctx, db, "propagation", propagationSQL, q, func(r *PropagationRow) []any {
+	columns := func(r *PropagationRow) []any {
 		return []any{&r.From, &r.To, &r.Calls, &r.WithBudget, &r.Renewed, &r.Dropped, optionalSeconds{&r.GrowthMax}, optionalSeconds{&r.HandedP50},
 			optionalSeconds{&r.UsedP50}}
-	})
+	}
+	q, err := db.PlanReport(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if q.tally == nil {
+		return report(ctx, db, "propagation", propagationSQL, q, columns)
+	}
+	parameters := q.parameters()
+	parameters["service"], parameters["either"] = "", q.Service // edges are told apart by their callers
+	return tallied(ctx, db, "propagation", q.tally, parameters, columns)
 }

@@ -22,6 +22,10 @@ type ReportQuestion struct {
 	Service, Route, Stage, Peer, Cause, Phase, Rule string
 	EntryFilter
 	Limit, Skip int
+
+	// tally, if not nil, says that and where tallies answer; see PlanReport.
+	tally   *tallyPlan
+	planned bool
 }
 
 // EntryFilter narrows a report by facts of entries. Empty texts and nil match any. In reports about hops, Environment and Version
@@ -53,6 +57,18 @@ func (q ReportQuestion) parameters() map[string]any {
 	}
 	q.EntryFilter.add(parameters)
 	return parameters
+}
+
+// reported answers a report from tallies or from hops, as planned. The statements have the same columns.
+func reported[Row any](ctx context.Context, db *DB, name, hops string, q ReportQuestion, columns func(*Row) []any) ([]Row, error) {
+	q, err := db.PlanReport(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if q.tally == nil {
+		return report(ctx, db, name, hops, q, columns)
+	}
+	return tallied(ctx, db, name, q.tally, q.parameters(), columns)
 }
 
 // report asks for rows, each scanned into a new one.
@@ -140,7 +156,7 @@ var orphansSQL string
 
 // Orphans answers who works for nobody.
 func (db *DB) Orphans(ctx context.Context, q ReportQuestion) ([]OrphanRow, error) {
-	return report(ctx, db, "orphans", orphansSQL, q, func(r *OrphanRow) []any {
+	return reported(ctx, db, "orphans", orphansSQL, q, func(r *OrphanRow) []any {
 		return []any{&r.Service, &r.Stage, &r.Peer, &r.Cause, &r.Spans, (*int64)(&r.Orphan), (*int64)(&r.PostCancel), &r.StillRunning,
 			optionalRatio{&r.ShareOfBusy}, &r.Costs, &r.Examples}
 	})
@@ -166,11 +182,11 @@ var findingsSQL string
 // Findings answers which findings there were: those of single traces, and those of dependencies over many. A dependency has no
 // route and no cause.
 func (db *DB) Findings(ctx context.Context, q ReportQuestion) ([]FindingRow, error) {
-	all := q
-	all.Limit, all.Skip = q.Skip+q.Limit, 0
-	rows, err := report(ctx, db, "findings", findingsSQL, all, func(r *FindingRow) []any {
-		return []any{&r.Rule, &r.Severity, &r.Service, &r.Stage, &r.Peer, &r.Spans, &r.Traces, (*int64)(&r.Amount), instant{&r.LastSeen}, &r.Examples}
-	})
+	q, err := db.PlanReport(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := db.findingsOfTraces(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -183,12 +199,33 @@ func (db *DB) Findings(ctx context.Context, q ReportQuestion) ([]FindingRow, err
 		for _, d := range blamed {
 			rows = append(rows, d.findings(rule)...)
 		}
-		slices.SortStableFunc(rows, func(a, b FindingRow) int {
-			return cmp.Or(cmp.Compare(severityRank(a.Severity), severityRank(b.Severity)), cmp.Compare(b.Traces, a.Traces), cmp.Compare(b.Amount, a.Amount),
-				cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Service, b.Service), cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Peer, b.Peer))
+	}
+	slices.SortStableFunc(rows, func(a, b FindingRow) int {
+		return cmp.Or(cmp.Compare(severityRank(a.Severity), severityRank(b.Severity)), cmp.Compare(b.Traces, a.Traces), cmp.Compare(b.Amount, a.Amount),
+			cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Service, b.Service), cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Peer, b.Peer))
+	})
+	return rows[min(q.Skip, len(rows)):min(q.Skip+q.Limit, len(rows))], nil
+}
+
+// maxFindings bounds the places of findings that tallies tell of, which do not know how grave a rule is.
+const maxFindings = 50_000
+
+// findingsOfTraces answers with the findings of single traces, enough for the page that was asked for.
+func (db *DB) findingsOfTraces(ctx context.Context, q ReportQuestion) ([]FindingRow, error) {
+	q.Limit, q.Skip = q.Skip+q.Limit, 0
+	if q.tally == nil {
+		return report(ctx, db, "findings", findingsSQL, q, func(r *FindingRow) []any {
+			return []any{&r.Rule, &r.Severity, &r.Service, &r.Stage, &r.Peer, &r.Spans, &r.Traces, (*int64)(&r.Amount), instant{&r.LastSeen}, &r.Examples}
 		})
 	}
-	return rows[min(q.Skip, len(rows)):min(q.Skip+q.Limit, len(rows))], nil
+	q.Limit = maxFindings
+	rows, err := tallied(ctx, db, "findings", q.tally, q.parameters(), func(r *FindingRow) []any {
+		return []any{&r.Rule, &r.Service, &r.Stage, &r.Peer, &r.Spans, &r.Traces, (*int64)(&r.Amount), instant{&r.LastSeen}, &r.Examples}
+	})
+	for i := range rows {
+		rows[i].Severity = string(verdict.Rule(rows[i].Rule).Severity())
+	}
+	return rows, err
 }
 
 func severityRank(severity string) int {
@@ -216,7 +253,7 @@ var stagesSQL string
 
 // Stages answers where chains degrade.
 func (db *DB) Stages(ctx context.Context, q ReportQuestion) ([]StageRow, error) {
-	return report(ctx, db, "stages", stagesSQL, q, func(r *StageRow) []any {
+	return reported(ctx, db, "stages", stagesSQL, q, func(r *StageRow) []any {
 		return []any{&r.Service, &r.Route, &r.Stage, &r.Peer, &r.Calls, optionalSeconds{&r.SpendP50}, optionalSeconds{&r.SpendP95}, &r.Degraded,
 			optionalRatio{&r.DegradedRatio}, &r.Decisions, &r.Causes, &r.Phases}
 	})
@@ -239,7 +276,7 @@ var cancellationsSQL string
 
 // Cancellations answers why requests were cancelled, and how long clients wait.
 func (db *DB) Cancellations(ctx context.Context, q ReportQuestion) ([]CancellationRow, error) {
-	return report(ctx, db, "cancellations", cancellationsSQL, q, func(r *CancellationRow) []any {
+	return reported(ctx, db, "cancellations", cancellationsSQL, q, func(r *CancellationRow) []any {
 		return []any{&r.Service, &r.Route, &r.Cause, &r.Sent, &r.Confirmed, optionalSeconds{&r.PatienceP50}, optionalSeconds{&r.PatienceP95},
 			optionalSeconds{&r.BudgetP50}}
 	})
@@ -260,7 +297,7 @@ var localSQL string
 
 // Local answers who spends the budget before calling anybody.
 func (db *DB) Local(ctx context.Context, q ReportQuestion) ([]LocalRow, error) {
-	return report(ctx, db, "local", localSQL, q, func(r *LocalRow) []any {
+	return reported(ctx, db, "local", localSQL, q, func(r *LocalRow) []any {
 		return []any{&r.Service, &r.Route, &r.Requests, optionalSeconds{&r.BeforeFirstCallP50}, optionalRatio{&r.ShareOfBudgetP50},
 			optionalSeconds{&r.QueueP50}}
 	})

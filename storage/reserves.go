@@ -57,7 +57,7 @@ func (db *DB) Reserves(ctx context.Context, q ReportQuestion) ([]ReserveRow, err
 		reserved, withReserve, judged uint64
 		reserve, p50, p99             int64
 	}
-	rows, err := report(ctx, db, "reserves", reservesSQL, q, func(r *found) []any {
+	rows, err := reported(ctx, db, "reserves", reservesSQL, q, func(r *found) []any {
 		return []any{&r.Service, &r.Route, &r.Stage, &r.Peer, &r.Calls, &r.reserved, &r.reserve, &r.Measured, &r.p50, &r.p99, &r.Eaten, &r.withReserve,
 			&r.Hopeless, &r.judged, &r.Examples}
 	})

@@ -56,7 +56,10 @@ var touchedBucketsSQL string
 var shorter = map[Step]struct {
 	source Step
 	width  time.Duration
-}{StepHours: {StepMinutes, time.Hour}, StepDays: {StepHours, 24 * time.Hour}}
+}{
+	StepHours: {StepMinutes, time.Hour}, StepDays: {StepHours, 24 * time.Hour},
+	StepTallyHours: {StepStretches, time.Hour}, StepTallyDays: {StepTallyHours, 24 * time.Hour},
+}
 
 // TouchedBuckets answers with the hours or days of which the shorter rollup has versions after since, oldest first.
 func (db *DB) TouchedBuckets(ctx context.Context, step Step, since time.Time) ([]time.Time, error) {

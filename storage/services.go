@@ -4,8 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"time"
-
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 // ServiceQuestion asks which services were seen. An empty Service matches any.
@@ -28,18 +26,7 @@ var servicesSQL string
 
 // Services answers with the services by name.
 func (db *DB) Services(ctx context.Context, q ServiceQuestion) ([]Service, error) {
-	var answer []Service
-	parameters := q.parameters()
-	parameters["service"], parameters["limit"], parameters["skip"] = q.Service, q.Limit, q.Skip
-	err := db.ask(ctx, servicesSQL, func(rows driver.Rows) error {
-		var s Service
-		var seen int64
-		if err := rows.Scan(&s.Name, &s.Requests, &s.WithBudget, &seen, &s.Routes, &s.Stages, &s.Peers); err != nil {
-			return err
-		}
-		s.LastSeen = time.Unix(0, seen).UTC()
-		answer = append(answer, s)
-		return nil
-	}, parameters)
-	return answer, question("services", err)
+	return reported(ctx, db, "services", servicesSQL, ReportQuestion{Window: q.Window, Service: q.Service, Limit: q.Limit, Skip: q.Skip}, func(s *Service) []any {
+		return []any{&s.Name, &s.Requests, &s.WithBudget, instant{&s.LastSeen}, &s.Routes, &s.Stages, &s.Peers}
+	})
 }

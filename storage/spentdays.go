@@ -31,15 +31,26 @@ const maxSpentDays = 1_000_000
 // days are together, oldest first.
 func (db *DB) SpentDays(ctx context.Context, w Window, services []string, keys []uint64) ([]SpentDay, error) {
 	const day = 24 * time.Hour
+	w = Window{From: ceil(w.From, day), To: w.To.Truncate(day)}
+	parameters := w.parameters()
+	parameters["services"], parameters["keys"], parameters["limit"] = append([]string{}, services...), append([]uint64{}, keys...), maxSpentDays
+	columns := func(d *SpentDay) []any {
+		return []any{&d.Service, &d.Route, instant{&d.Day}, &d.Kind, &d.Stage, &d.Peer, &d.Amount, &d.Calls, &d.Degraded, &d.Seen, &d.Requests}
+	}
+	plan, err := db.planTally(ctx, w, w)
+	if err != nil {
+		return nil, err
+	}
+	if plan != nil {
+		parameters["service"] = ""
+		return tallied(ctx, db, "spent_days", plan, parameters, columns)
+	}
 	var answer []SpentDay
-	err := db.ask(ctx, spentDaysSQL, func(rows driver.Rows) error {
+	err = db.ask(ctx, spentDaysSQL, func(rows driver.Rows) error {
 		var d SpentDay
-		err := rows.Scan(&d.Service, &d.Route, instant{&d.Day}, &d.Kind, &d.Stage, &d.Peer, &d.Amount, &d.Calls, &d.Degraded, &d.Seen, &d.Requests)
+		err := rows.Scan(columns(&d)...)
 		answer = append(answer, d)
 		return err
-	}, map[string]any{
-		"from": ceil(w.From, day).UnixNano(), "to": w.To.Truncate(day).UnixNano(), "services": append([]string{}, services...),
-		"keys": append([]uint64{}, keys...), "limit": maxSpentDays,
-	})
+	}, parameters)
 	return answer, question("spent by day", err)
 }

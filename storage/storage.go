@@ -22,6 +22,8 @@ type DB struct {
 	limit time.Duration
 	// exact is up to how many hops margins are read from them alone.
 	exact uint64
+	// exactReports is up to how many hops reports are read from them alone.
+	exactReports uint64
 	// database holds our tables.
 	database string
 	// attached remembers the table of somebody else whose raw spans are read.
@@ -45,7 +47,7 @@ func Open(config Config) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("clickhouse: %w", err)
 	}
-	return &DB{conn: conn, limit: config.maxExecutionTime(), exact: exactHops, database: config.Database()}, nil
+	return &DB{conn: conn, limit: config.maxExecutionTime(), exact: exactHops, exactReports: exactReports, database: config.Database()}, nil
 }
 
 // Close closes the pool.

@@ -21,6 +21,12 @@ const (
 	StepMinutes  Step = "rollup_1m"
 	StepHours    Step = "rollup_1h"
 	StepDays     Step = "rollup_1d"
+	// The tallies: their buckets, and by arrival what hours have of verdicts and accounts.
+	StepStretches  Step = "tally_5m"
+	StepTallyHours Step = "tally_1h"
+	StepTallyDays  Step = "tally_1d"
+	StepFindings   Step = "tally_verdicts"
+	StepAccounts   Step = "tally_accounts"
 	// StepLimits is when hidden limits were last looked for; StepOffsets up to where calls told of clocks.
 	StepLimits  Step = "limits"
 	StepOffsets Step = "offsets"
@@ -30,7 +36,8 @@ const (
 var progressSQL string
 
 // Progress answers with the watermark of each step that has one. For verdicts and minutes everything that was ingested before
-// it is done; for hours and days everything that the shorter rollup held in versions up to it. That of verdicts is what all
+// it is done, as for stretches; for findings and accounts everything that was judged before it; for hours and days everything that the
+// shorter rollup held in versions up to it. That of verdicts is what all
 // shards of some division have done.
 func (db *DB) Progress(ctx context.Context) (map[Step]time.Time, error) {
 	answer := map[Step]time.Time{}

@@ -5,7 +5,7 @@
 -- rate                  accepted share of false timeouts, between 0 and 1
 -- limit, skip           rows
 -- A call that was cut counts as four times as long as it lasted, so that a limit never tightens itself. What followed a call is
--- what it left less the margin of its answered entry, where its service is entered once in the trace. Reads the months of the
+-- what it left less the margin of its answered entry, where its service is entered once in the trace and the call had an allowance. Reads the months of the
 -- window; with a service, the prefix (service) of the sort key.
 WITH
     -- Four digits of a length: its quantiles are as good, and there are fewer of them to hold.
@@ -30,23 +30,21 @@ SELECT
     count(reserve_ns) AS reserved,
     quantileExactWeightedIf(0.5)(ifNull(digits(reserve_ns), 0), times, isNotNull(reserve_ns)) AS reserve_p50,
     count(min_useful_ns) AS floored,
-    quantileExactWeightedIf(0.5)(ifNull(digits(min_useful_ns), 0), times, isNotNull(min_useful_ns)) AS min_useful_p50,
-    count(remaining_before_ns) AS budgeted,
-    quantileExactWeightedIf(0.5)(ifNull(digits(remaining_before_ns), 0), times, isNotNull(remaining_before_ns)) AS remaining_p50
+    quantileExactWeightedIf(0.5)(ifNull(digits(min_useful_ns), 0), times, isNotNull(min_useful_ns)) AS min_useful_p50
 FROM
 (
     SELECT
         hop.*,
         toUInt64(greatest(round(hop.weight * 16), 1)) AS times,
-        if(entries.n = 1 AND entries.answered, greatest(hop.remaining_after_ns - entries.margin, 0), NULL) AS followed
+        if(entries.n = 1 AND entries.answered AND isNotNull(hop.remaining_after_ns - entries.margin), greatest(hop.remaining_after_ns - entries.margin, 0), NULL) AS followed
     FROM
     (
         SELECT
             service, if(stage = '', name, stage) AS place, peer, cityHash64(trace_id, service) AS request, weight,
             cancel_cause IN ('local_deadline', 'upstream_deadline', 'expiry', 'stream_idle') AS cut,
             least(duration_ns, 1000000000000000000) * if(cut, 4, 1) AS length,
-            cap_ns, observed_limit_ns, reserve_ns, min_useful_ns, remaining_before_ns, remaining_after_ns
-        FROM hops FINAL
+            cap_ns, observed_limit_ns, if(isNull(allowance_ns), NULL, h.reserve_ns) AS reserve_ns, min_useful_ns, if(isNull(allowance_ns), NULL, h.remaining_after_ns) AS remaining_after_ns
+        FROM hops AS h FINAL
         WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
             AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC')
             AND NOT entry

@@ -24,15 +24,15 @@ SELECT
 FROM
 (
     -- An answer in both windows counts in both.
-    SELECT service, route, arrayJoin(if(now AND then, [true, false], [now])) AS later, channel, payload_class, region, weight, assumeNotNull(margin_ns) AS margin_ns, assumeNotNull(budget_ns) AS budget_ns,
+    SELECT service, route, arrayJoin(if(now AND then, [true, false], [now])) AS later, channel, payload_class, region, weight, assumeNotNull(a.margin_ns) AS margin_ns, assumeNotNull(a.budget_ns) AS budget_ns,
         `spent.kind`, `spent.stage`, `spent.peer`, `spent.ns`
-    FROM accounts FINAL
+    FROM accounts AS a FINAL
     WHERE (now OR then)
         AND ts >= fromUnixTimestamp64Nano(least({from:Int64}, {before:Int64}), 'UTC')
         AND ts < fromUnixTimestamp64Nano(greatest({to:Int64}, {until:Int64}), 'UTC')
         AND answered
-        AND isNotNull(margin_ns)
-        AND isNotNull(budget_ns)
+        AND isNotNull(a.margin_ns)
+        AND isNotNull(a.budget_ns)
         AND ({service:String} = '' OR service = {service:String})
         AND ({route:String} = '' OR route = {route:String})
         AND ({environment:String} = '' OR environment = {environment:String})

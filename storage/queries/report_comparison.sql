@@ -18,14 +18,16 @@ SELECT
     quantileExactWeightedIf(0.05)(ifNull(margin_ns, 0), times, now AND measured) AS p05,
     quantileExactWeightedIf(0.5)(ifNull(margin_ns, 0), times, now AND measured) AS p50,
     quantileExactWeightedIf(0.5)(ifNull(budget_ns, 0), times, now AND isNotNull(budget_ns)) AS budget_p50,
-    varSampIf(assumeNotNull(margin_ns) / 1e9, now AND measured) AS variance,
+    (sumIf(weight * pow(assumeNotNull(margin_ns) / 1e9, 2), now AND measured) - pow(sumIf(weight * assumeNotNull(margin_ns) / 1e9, now AND measured), 2) / sumIf(weight, now AND measured))
+        / sumIf(weight, now AND measured) * countIf(now AND measured) / (countIf(now AND measured) - 1) AS variance,
     toUInt64(round(sumIf(weight, then AND isNotNull(budget_ns)))) AS with_budget_before,
     countIf(then AND measured) AS seen_before,
     toUInt64(round(sumIf(weight, then AND isNotNull(budget_ns) AND (exhausted OR (answered AND late))))) AS missed_before,
     quantileExactWeightedIf(0.05)(ifNull(margin_ns, 0), times, then AND measured) AS p05_before,
     quantileExactWeightedIf(0.5)(ifNull(margin_ns, 0), times, then AND measured) AS p50_before,
     quantileExactWeightedIf(0.5)(ifNull(budget_ns, 0), times, then AND isNotNull(budget_ns)) AS budget_p50_before,
-    varSampIf(assumeNotNull(margin_ns) / 1e9, then AND measured) AS variance_before
+    (sumIf(weight * pow(assumeNotNull(margin_ns) / 1e9, 2), then AND measured) - pow(sumIf(weight * assumeNotNull(margin_ns) / 1e9, then AND measured), 2) / sumIf(weight, then AND measured))
+        / sumIf(weight, then AND measured) * countIf(then AND measured) / (countIf(then AND measured) - 1) AS variance_before
 FROM accounts FINAL
 WHERE (now OR then)
     AND ts >= fromUnixTimestamp64Nano(least({from:Int64}, {before:Int64}), 'UTC')

@@ -11,19 +11,23 @@ SELECT
     stage,
     peer,
     toUInt64(round(sum(v.weight))) AS spans,
-    toUInt64(round(uniqExact(trace_id) * avg(v.weight))) AS traces,
+    toUInt64(round(sumIf(v.weight, leads))) AS traces,
     toInt64(round(sum(v.weight * ifNull(amount_ns, 0)))) AS amount,
     max(toUnixTimestamp64Nano(ts)) AS last_seen,
     arraySlice(arrayDistinct(arrayMap(x -> lower(hex(x.2)), groupArraySorted(12)((-ifNull(amount_ns, 0), trace_id)))), 1, 3) AS examples
-FROM verdicts AS v FINAL
-WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
-    AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC')
-    AND ({rule:String} = '' OR rule = {rule:String})
-    AND ({service:String} = '' OR service = {service:String})
-    AND ({stage:String} = '' OR stage = {stage:String})
-    AND ({peer:String} = '' OR peer = {peer:String})
-    AND ({cause:String} = '' OR cause = {cause:String})
-    AND ({route:String} = '' OR route = {route:String})
+FROM
+(
+    SELECT *, row_number() OVER (PARTITION BY trace_id, rule, service, stage, peer ORDER BY ts, span_id, kind) = 1 AS leads
+    FROM verdicts FINAL
+    WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
+        AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC')
+        AND ({rule:String} = '' OR rule = {rule:String})
+        AND ({service:String} = '' OR service = {service:String})
+        AND ({stage:String} = '' OR stage = {stage:String})
+        AND ({peer:String} = '' OR peer = {peer:String})
+        AND ({cause:String} = '' OR cause = {cause:String})
+        AND ({route:String} = '' OR route = {route:String})
+) AS v
 GROUP BY rule, service, stage, peer
 ORDER BY indexOf(['error', 'warn', 'info'], severity), traces DESC, amount DESC, rule, service, stage, peer
 LIMIT {limit:UInt32} OFFSET {skip:UInt32}

@@ -5,7 +5,7 @@
 -- environment, version         of the hop, exact; '' means any
 -- limit, skip                  rows
 -- What followed a hop is what it left less the margin of its answered entry: both by the clock of one process, told only where its
--- service is entered once in the trace. A start is hopeless if the allowance was less than the median of the calls of its stage and
+-- service is entered once in the trace. Hops have an allowance; reserves are of those that ran. A start is hopeless if the allowance was less than the median of the calls of its stage and
 -- peer in the window that were not cut, given 20 of them. Reads the months of the window; with a service, the prefix (service) of
 -- the sort key.
 WITH
@@ -38,11 +38,11 @@ FROM
         hop.trace_id AS trace_id,
         hop.weight AS weight,
         toUInt64(greatest(round(hop.weight * 16), 1)) AS times,
-        hop.reserve_ns AS reserve_ns,
+        if(hop.ran, hop.reserve_ns, NULL) AS reserve_ns,
         hop.ran AND isNotNull(hop.allowance_ns) AND usual.n >= 20 AS judged,
         judged AND ifNull(hop.allowance_ns, 0) < usual.median AS hopeless,
         ifNull(hop.ran AND hop.reserve_ns - hop.remaining_after_ns > greatest(1000000, 0.1 * hop.reserve_ns), false) AS ate,
-        if(hop.ran AND entries.n = 1 AND entries.answered, greatest(hop.remaining_after_ns - entries.margin, 0), NULL) AS followed
+        if(hop.ran AND entries.n = 1 AND entries.answered AND isNotNull(hop.remaining_after_ns - entries.margin), greatest(hop.remaining_after_ns - entries.margin, 0), NULL) AS followed
     FROM
     (
         SELECT service, if(stage = '', name, stage) AS place, peer, trace_id, cityHash64(trace_id, service) AS request, weight,
@@ -51,7 +51,7 @@ FROM
         WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
             AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC')
             AND NOT entry
-            AND (isNotNull(allowance_ns) OR isNotNull(reserve_ns))
+            AND isNotNull(allowance_ns)
             AND ({service:String} = '' OR service = {service:String})
             AND ({stage:String} = '' OR if(stage = '', name, stage) = {stage:String})
             AND ({peer:String} = '' OR peer = {peer:String})
@@ -77,7 +77,7 @@ FROM
             AND NOT entry
             AND decision IN ('', 'run')
             AND cancel_cause = ''
-            AND isNotNull(allowance_ns)
+            AND (kind IN ('Client', 'Producer') OR stage != '')
             AND ({service:String} = '' OR service = {service:String})
         GROUP BY service, place, peer
     ) AS usual ON usual.service = hop.service AND usual.place = hop.place AND usual.peer = hop.peer

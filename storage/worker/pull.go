@@ -54,7 +54,7 @@ type pull struct {
 
 func (p *pull) run(ctx context.Context, now time.Time) error {
 	to := now.Add(-settled).Truncate(storage.BucketWidth)
-	oldest := later(p.table.Since, now.Add(slack-p.config.KeepHops)).Truncate(storage.BucketWidth)
+	oldest := later(p.table.Since, now.Add(storage.Slack-p.config.KeepHops)).Truncate(storage.BucketWidth)
 	full := now.Sub(p.counted) >= p.config.CountEvery
 	from := oldest
 	if !full {

@@ -15,21 +15,18 @@ const (
 	batchReach   = 31 * 24 * time.Hour
 )
 
-// slack is subtracted from a retention before it is relied on: rows are dropped by parts, some time after their end.
-const slack = 24 * time.Hour
-
 // minutes computes the minutes anew in which something arrived. Of an hour so old that some of its minutes may be dropped
 // already, all of them are computed, because the hour is made of them; hours whose hops may be dropped stay as they are.
 func (p *pass) minutes(ctx context.Context, slice storage.Window) error {
 	var touched []storage.Minute
 	err := p.do("touched minutes", func() (err error) {
-		touched, err = p.store.TouchedMinutes(ctx, slice, p.now.Add(slack-p.config.KeepHops))
+		touched, err = p.store.TouchedMinutes(ctx, slice, p.now.Add(storage.Slack-p.config.KeepHops))
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	touched = wholeHours(touched, p.now.Add(slack-p.config.KeepMinutes))
+	touched = wholeHours(touched, p.now.Add(storage.Slack-p.config.KeepMinutes))
 	for len(touched) > 0 {
 		n, hops := 0, uint64(0)
 		for n < len(touched) && n < batchMinutes && touched[n].At.Sub(touched[0].At) < batchReach && (n == 0 || hops+touched[n].Hops <= batchHops) {
@@ -75,6 +72,10 @@ func wholeHours(minutes []storage.Minute, before time.Time) []storage.Minute {
 
 // buckets computes the hours or days anew of which a shorter bucket was written since the last time.
 func (p *pass) buckets(ctx context.Context, step storage.Step, atOnce int) error {
+	return p.bucketsBy(ctx, step, atOnce, p.store.RollBuckets)
+}
+
+func (p *pass) bucketsBy(ctx context.Context, step storage.Step, atOnce int, roll func(context.Context, storage.Step, []time.Time, time.Time) error) error {
 	var touched []time.Time
 	err := p.do("touched "+string(step), func() (err error) {
 		touched, err = p.store.TouchedBuckets(ctx, step, p.progress[step])
@@ -84,7 +85,7 @@ func (p *pass) buckets(ctx context.Context, step storage.Step, atOnce int) error
 		return err
 	}
 	for batch := range slices.Chunk(touched, atOnce) {
-		if err := p.do("roll "+string(step), func() error { return p.store.RollBuckets(ctx, step, batch, p.version) }); err != nil {
+		if err := p.do("roll "+string(step), func() error { return roll(ctx, step, batch, p.version) }); err != nil {
 			return err
 		}
 		p.stats.buckets.Add(int64(len(batch)))

@@ -11,15 +11,15 @@ import (
 
 // stats is what the worker tells about itself.
 type stats struct {
-	passes, failures, traces, findings, taken, minutes, buckets atomic.Int64
-	// verdicts and rollups are watermarks, nanoseconds since 1970, 0 before the first.
-	verdicts, rollups atomic.Int64
-	orphans           orphans
-	found             findings
+	passes, failures, traces, findings, taken, minutes, stretches, buckets atomic.Int64
+	// verdicts, rollups and tallies are watermarks, nanoseconds since 1970, 0 before the first.
+	verdicts, rollups, tallies atomic.Int64
+	orphans                    orphans
+	found                      findings
 }
 
 func (s *stats) watermark(progress map[storage.Step]time.Time, shard storage.Shard) {
-	for step, to := range map[storage.Step]*atomic.Int64{shard.Step(): &s.verdicts, storage.StepMinutes: &s.rollups} {
+	for step, to := range map[storage.Step]*atomic.Int64{shard.Step(): &s.verdicts, storage.StepMinutes: &s.rollups, storage.StepStretches: &s.tallies} {
 		if at, ok := progress[step]; ok {
 			to.Store(at.UnixNano())
 		}
@@ -39,6 +39,7 @@ func (w *Worker) WriteMetrics(out io.Writer) error {
 # TYPE laxity_worker_lag_seconds gauge
 laxity_worker_lag_seconds{step="verdicts"} %g
 laxity_worker_lag_seconds{step="rollups"} %g
+laxity_worker_lag_seconds{step="tallies"} %g
 # HELP laxity_worker_passes_total Passes that came to their end.
 # TYPE laxity_worker_passes_total counter
 laxity_worker_passes_total %d
@@ -55,6 +56,7 @@ laxity_worker_findings_total{change="taken_back"} %d
 # HELP laxity_worker_buckets_total Buckets of the rollups computed anew.
 # TYPE laxity_worker_buckets_total counter
 laxity_worker_buckets_total{length="minute"} %d
+laxity_worker_buckets_total{length="stretch"} %d
 laxity_worker_buckets_total{length="longer"} %d
 # HELP laxity_worker_attached_spans_total Spans read from the attached table; a span counts each time it is read.
 # TYPE laxity_worker_attached_spans_total counter
@@ -65,8 +67,8 @@ laxity_worker_attached_refused_total %d
 # HELP laxity_worker_attached_due Stretches of 10 s of the attached table that are still to be read, as far as counted.
 # TYPE laxity_worker_attached_due gauge
 laxity_worker_attached_due %d
-`, lag(s.verdicts.Load()), lag(s.rollups.Load()), s.passes.Load(), s.failures.Load(), s.traces.Load(), s.findings.Load(), s.taken.Load(),
-		s.minutes.Load(), s.buckets.Load(), w.pulls.spans.Load(), w.pulls.quarantined.Load(), w.pulls.due.Load())
+`, lag(s.verdicts.Load()), lag(s.rollups.Load()), lag(s.tallies.Load()), s.passes.Load(), s.failures.Load(), s.traces.Load(), s.findings.Load(), s.taken.Load(),
+		s.minutes.Load(), s.stretches.Load(), s.buckets.Load(), w.pulls.spans.Load(), w.pulls.quarantined.Load(), w.pulls.due.Load())
 	if err != nil {
 		return err
 	}

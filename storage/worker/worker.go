@@ -24,15 +24,15 @@ type Config struct {
 	Trail time.Duration
 	// Every is the time between the starts of two passes. 10 s.
 	Every time.Duration
-	// DaysEvery is the least time between two computations of days. 10 min.
+	// DaysEvery is the least time between two computations of days, and of the longer buckets of tallies. 10 min.
 	DaysEvery time.Duration
 	// CountEvery is the least time between two counts of all of an attached table. 10 min.
 	CountEvery time.Duration
 	// LearnEvery is the least time between two searches for hidden limits and offsets of clocks, and 20 times what the last one
 	// took is the least too; LearnFrom is how long what arrived is searched for limits. 1 min, 24 h.
 	LearnEvery, LearnFrom time.Duration
-	// KeepHops and KeepMinutes are the retentions of hops and of rollups by the minute. 30 d, 7 d.
-	KeepHops, KeepMinutes time.Duration
+	// KeepHops, KeepVerdicts and KeepMinutes are the retentions of hops, of what was judged and of rollups by minutes. 30 d, 90 d, 7 d.
+	KeepHops, KeepVerdicts, KeepMinutes time.Duration
 	// Shard is the part of the traces that this worker judges. The whole.
 	Shard storage.Shard
 	// Parallel is how many batches of traces are judged at a time. One for each processor, at most 4.
@@ -100,7 +100,7 @@ func New(config Config) (*Worker, error) {
 	config.DaysEvery = cmp.Or(config.DaysEvery, 10*time.Minute)
 	config.CountEvery = cmp.Or(config.CountEvery, 10*time.Minute)
 	config.LearnEvery, config.LearnFrom = cmp.Or(config.LearnEvery, time.Minute), cmp.Or(config.LearnFrom, day)
-	config.KeepHops, config.KeepMinutes = cmp.Or(config.KeepHops, 30*day), cmp.Or(config.KeepMinutes, 7*day)
+	config.KeepHops, config.KeepVerdicts, config.KeepMinutes = cmp.Or(config.KeepHops, 30*day), cmp.Or(config.KeepVerdicts, 90*day), cmp.Or(config.KeepMinutes, 7*day)
 	config.Shard = cmp.Or(config.Shard, storage.Shard{Number: 1, Of: 1})
 	config.Parallel = cmp.Or(config.Parallel, min(4, runtime.GOMAXPROCS(0)))
 	config.Logger = cmp.Or(config.Logger, slog.Default())
@@ -132,6 +132,8 @@ type pass struct {
 	// version of the rows that are written: later than those of every earlier pass.
 	version time.Time
 	learned learned
+	// until is when counting tallies stops for this pass, if it is set.
+	until time.Time
 }
 
 // Pass brings verdicts and rollups up to the trailing watermark.
@@ -158,7 +160,7 @@ func (w *Worker) pass(ctx context.Context, trail time.Duration) error {
 		return err
 	}
 	p := &pass{Worker: w, progress: progress, now: engine.Now, version: engine.Now}
-	for _, step := range []storage.Step{storage.StepHours, storage.StepDays, storage.StepLimits} {
+	for _, step := range []storage.Step{storage.StepHours, storage.StepDays, storage.StepLimits, storage.StepTallyHours, storage.StepTallyDays} {
 		if last := progress[step]; !p.version.After(last) { // the clock went back
 			p.version = last.Add(1)
 		}
@@ -192,6 +194,9 @@ func (w *Worker) pass(ctx context.Context, trail time.Duration) error {
 		if err := p.buckets(ctx, storage.StepDays, 31); err != nil {
 			return err
 		}
+	}
+	if err := p.tallies(ctx, horizon, trail); err != nil {
+		return err
 	}
 	w.stats.watermark(p.progress, w.config.Shard)
 	w.stats.passes.Add(1)
@@ -243,6 +248,9 @@ func (p *pass) slices(ctx context.Context, step storage.Step, horizon time.Time,
 			return err
 		}
 		from = slice.To
+		if p.tired() {
+			return nil
+		}
 	}
 	return nil
 }

@@ -77,7 +77,8 @@ func dump(t *testing.T, store *storagetest.Store) string {
 	t.Helper()
 	var all strings.Builder
 	for table, but := range map[string]string{"verdicts": "version, ingested_at", "accounts": "version, ingested_at", "rollup_1m": "version, ingested_at, first_at",
-		"rollup_1h": "version, ingested_at, first_at", "rollup_1d": "version, ingested_at, first_at"} {
+		"rollup_1h": "version, ingested_at, first_at", "rollup_1d": "version, ingested_at, first_at",
+		"tally_5m": "version, ingested_at, first_at", "tally_1h": "version, ingested_at, first_at", "tally_1d": "version, ingested_at, first_at"} {
 		out, err := store.Engine.Query(fmt.Sprintf("SELECT '%s', * EXCEPT (%s) FROM %s.%s FINAL ORDER BY ALL", table, but, store.Database, table))
 		if err != nil {
 			t.Fatal(err)

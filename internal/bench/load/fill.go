@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/laxity-dev/laxity/migrations"
 	"github.com/laxity-dev/laxity/storage"
 )
 
@@ -109,7 +110,41 @@ func roll(ctx context.Context, store *storage.DB, plan Plan, first, end int) err
 			return err
 		}
 	}
-	return store.RollBuckets(ctx, storage.StepDays, series(start, day, days), engine.Now)
+	if err := store.RollBuckets(ctx, storage.StepDays, series(start, day, days), engine.Now); err != nil {
+		return err
+	}
+	return tally(ctx, store, start, days, engine.Now)
+}
+
+// tally counts the tallies of some days, each by itself.
+func tally(ctx context.Context, store *storage.DB, start time.Time, days int, now time.Time) error {
+	whole := now.Add(storage.Slack - migrations.DefaultMinutes)
+	for i := range days {
+		begin := start.Add(time.Duration(i) * day)
+		stretches, hours := series(begin, storage.Stretch, int(day/storage.Stretch)), series(begin, time.Hour, 24)
+		if err := store.RollStretches(ctx, stretches, whole, now); err != nil {
+			return err
+		}
+		for _, origin := range []storage.Origin{storage.OfVerdicts, storage.OfAccounts} {
+			if err := store.RollJudged(ctx, origin, hours, now); err != nil {
+				return err
+			}
+		}
+		if !begin.Before(whole.Truncate(day)) {
+			if err := store.RollTally(ctx, storage.StepTallyHours, recent(hours, whole), now); err != nil {
+				return err
+			}
+		}
+		if err := store.RollTally(ctx, storage.StepTallyDays, []time.Time{begin}, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recent leaves out what begins before a time.
+func recent(hours []time.Time, from time.Time) []time.Time {
+	return slices.DeleteFunc(slices.Clone(hours), func(at time.Time) bool { return at.Before(from) })
 }
 
 func series(start time.Time, width time.Duration, n int) []time.Time {
@@ -127,7 +162,8 @@ func settle(ctx context.Context, store *storage.DB) error {
 		return err
 	}
 	at := engine.Now.Truncate(time.Millisecond).Add(time.Millisecond)
-	for _, step := range []storage.Step{storage.StepVerdicts, storage.StepMinutes, storage.StepHours, storage.StepDays, storage.StepLimits, storage.StepOffsets} {
+	for _, step := range []storage.Step{storage.StepVerdicts, storage.StepMinutes, storage.StepHours, storage.StepDays, storage.StepLimits, storage.StepOffsets,
+		storage.StepStretches, storage.StepTallyHours, storage.StepTallyDays, storage.StepFindings, storage.StepAccounts} {
 		if err := store.SetProgress(ctx, step, at); err != nil {
 			return err
 		}

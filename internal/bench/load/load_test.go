@@ -75,6 +75,7 @@ func TestFillIsWhatTheWorkerWrites(t *testing.T) {
 	tables := map[string]string{
 		"verdicts": "version, ingested_at", "accounts": "version, ingested_at",
 		"rollup_1m": "version, ingested_at, first_at", "rollup_1h": "version, ingested_at, first_at", "rollup_1d": "version, ingested_at, first_at",
+		"tally_5m": "version, ingested_at, first_at", "tally_1h": "version, ingested_at, first_at", "tally_1d": "version, ingested_at, first_at",
 	}
 	statement := func(sql string) string {
 		t.Helper()
@@ -89,7 +90,8 @@ func TestFillIsWhatTheWorkerWrites(t *testing.T) {
 		statement("CREATE TABLE " + in("filled_"+table) + " ENGINE = Memory AS SELECT * EXCEPT (" + but + ") FROM " + in(table) + " FINAL")
 		statement("TRUNCATE TABLE " + in(table))
 	}
-	for _, step := range []storage.Step{storage.StepVerdicts, storage.StepMinutes, storage.StepHours, storage.StepDays} {
+	for _, step := range []storage.Step{storage.StepVerdicts, storage.StepMinutes, storage.StepHours, storage.StepDays,
+		storage.StepStretches, storage.StepTallyHours, storage.StepTallyDays, storage.StepFindings, storage.StepAccounts} {
 		if err := store.SetProgress(t.Context(), step, time.Unix(0, 0)); err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +105,8 @@ func TestFillIsWhatTheWorkerWrites(t *testing.T) {
 	}
 	for table, but := range tables {
 		filled, judged := "SELECT * FROM "+in("filled_"+table), "SELECT * EXCEPT ("+but+") FROM "+in(table)+" FINAL"
-		if count := statement("SELECT count() FROM " + in(table) + " FINAL"); count == "0\n" {
+		// Stretches are kept for days, and the days of the fill may be older.
+		if count := statement("SELECT count() FROM " + in(table) + " FINAL"); count == "0\n" && table != "tally_5m" {
 			t.Errorf("%s: the worker wrote nothing", table)
 		}
 		for _, pair := range [][2]string{{filled, judged}, {judged, filled}} {

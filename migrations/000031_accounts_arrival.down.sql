@@ -1,0 +1,2 @@
+ALTER TABLE accounts
+    DROP INDEX IF EXISTS idx_ingested_at

@@ -1,0 +1,8 @@
+    SELECT measure, service, toUnixTimestamp64Nano(at) AS start, route, stage, peer, detail, seen, represented, total, most, last, spread, examples
+    FROM @table FINAL
+    WHERE subject = '@subject'
+        AND at >= fromUnixTimestamp64Nano({@from:Int64}, 'UTC')
+        AND at < fromUnixTimestamp64Nano({@to:Int64}, 'UTC')
+        AND ({service:String} = '' OR service = {service:String})
+        AND @clean
+        AND scheme = 1

@@ -1,0 +1,177 @@
+package storage
+
+import (
+	"context"
+	"embed"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// Tallies are the rollups of every report but margins: what each subject counts and measures, in stretches of five minutes, hours and
+// days. A fact is one value of one span or trace; the facts of a subject come from one statement, which the worker makes buckets of,
+// and reports read the time of which no bucket is ready.
+
+//go:embed queries/facts_*.sql queries/tally_*.sql queries/roll_tally.sql
+var tallyFiles embed.FS
+
+func tallyFile(name string) string {
+	text, err := tallyFiles.ReadFile("queries/" + name + ".sql")
+	if err != nil {
+		panic(err) // names are those of the folder
+	}
+	return string(text)
+}
+
+// Origin is the table that the facts of a subject come from.
+type Origin string
+
+// The origins. What is judged is counted by the hour at least: it is known later than hops.
+const (
+	OfHops     Origin = "hops"
+	OfVerdicts Origin = "verdicts"
+	OfAccounts Origin = "accounts"
+)
+
+// subjects of the tallies by what their facts come from.
+var subjects = map[Origin][]string{
+	OfHops:     {"calls", "entries", "attempts", "phases", "stops", "edges", "services"},
+	OfVerdicts: {"findings"},
+	OfAccounts: {"facets", "spending"},
+}
+
+// judged reports whether the facts of a subject come from what a worker judged.
+func judged(subject string) bool { return !slices.Contains(subjects[OfHops], subject) }
+
+// Stretch is the shortest bucket of a tally.
+const Stretch = 5 * time.Minute
+
+// factsOf is the statement of a subject's facts by buckets, of spans for which a condition on ts holds; near is the same condition an hour
+// wider.
+func factsOf(subject, when, near string) string {
+	facts := strings.NewReplacer("@when", "("+when+")", "@near", "("+near+")").Replace(tallyFile("facts_" + subject))
+	return strings.Replace(tallyFile("tally_facts"), "@facts", facts, 1)
+}
+
+// What is rolled is read by hours, which the sort key can find, also where buckets lie far apart.
+const (
+	rolledWhen = "ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC') AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC')" +
+		" AND toStartOfHour(ts) IN {hours:Array(DateTime('UTC'))} AND toUnixTimestamp64Nano(ts) - toUnixTimestamp64Nano(ts) % {width:Int64} IN {buckets:Array(Int64)}"
+	rolledNear = "ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC') - toIntervalHour(1) AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC') + toIntervalHour(1)" +
+		" AND toStartOfHour(ts) IN {near_hours:Array(DateTime('UTC'))}"
+)
+
+// hoursOf are the hours of buckets, and so many around each.
+func hoursOf(buckets []time.Time, around int) []time.Time {
+	var hours []time.Time
+	for _, at := range buckets {
+		for i := -around; i <= around; i++ {
+			hours = append(hours, at.Truncate(time.Hour).Add(time.Duration(i)*time.Hour))
+		}
+	}
+	slices.SortFunc(hours, time.Time.Compare)
+	return slices.Compact(hours)
+}
+
+// rollTally counts buckets, given in order, of an origin's subjects anew. Repeated, it changes nothing.
+func (db *DB) rollTally(ctx context.Context, origin Origin, target Step, buckets []time.Time, width time.Duration, version time.Time) error {
+	if len(buckets) == 0 {
+		return nil
+	}
+	for _, subject := range subjects[origin] {
+		sql := strings.Replace(tallyFile("roll_tally"), "@tally", factsOf(subject, rolledWhen, rolledNear), 1)
+		err := db.run(ctx, sql, map[string]any{
+			"target": string(target), "subject": subject, "width": int64(width),
+			"from": buckets[0].UnixNano(), "to": buckets[len(buckets)-1].Add(width).UnixNano(),
+			"buckets": starts(buckets), "hours": hoursOf(buckets, 0), "near_hours": hoursOf(buckets, 1), "version": uint64(version.UnixNano()),
+		})
+		if err != nil {
+			return question("tally of "+subject, err)
+		}
+	}
+	return nil
+}
+
+// RollStretches counts stretches, given in order, anew from hops. Those that begin before a time are counted by whole hours, because
+// their hours cannot be made of stretches any more.
+func (db *DB) RollStretches(ctx context.Context, stretches []time.Time, before, version time.Time) error {
+	n, _ := slices.BinarySearchFunc(stretches, before, func(at, before time.Time) int { return at.Truncate(time.Hour).Compare(before) })
+	var hours []time.Time
+	for _, at := range stretches[:n] {
+		hours = append(hours, at.Truncate(time.Hour))
+	}
+	if err := db.rollTally(ctx, OfHops, StepTallyHours, slices.Compact(hours), time.Hour, version); err != nil {
+		return err
+	}
+	return db.rollTally(ctx, OfHops, StepStretches, stretches[n:], Stretch, version)
+}
+
+// RollJudged counts hours, given in order, anew from verdicts or accounts.
+func (db *DB) RollJudged(ctx context.Context, origin Origin, hours []time.Time, version time.Time) error {
+	return db.rollTally(ctx, origin, StepTallyHours, hours, time.Hour, version)
+}
+
+//go:embed queries/touched_tally.sql
+var touchedTallySQL string
+
+// TouchedStretch is one stretch of which hops have to be counted anew, and how many.
+type TouchedStretch struct {
+	At   time.Time
+	Hops uint64
+}
+
+// TouchedTally answers with the stretches that what arrived in the window changes, oldest first. Hours that were first computed before
+// frozen are left out.
+func (db *DB) TouchedTally(ctx context.Context, w Window, frozen time.Time) ([]TouchedStretch, error) {
+	var answer []TouchedStretch
+	err := db.ask(ctx, touchedTallySQL, func(rows driver.Rows) error {
+		var s TouchedStretch
+		err := rows.Scan(instant{&s.At}, &s.Hops)
+		answer = append(answer, s)
+		return err
+	}, w.arrival(map[string]any{"width": int64(Stretch), "frozen": frozen.UnixMilli(), "limit": maxTouched}))
+	return answer, question("touched stretches", err)
+}
+
+//go:embed queries/touched_judged.sql
+var touchedJudgedSQL string
+
+// TouchedJudged answers with the hours of which verdicts or accounts were written in the window, oldest first.
+func (db *DB) TouchedJudged(ctx context.Context, origin Origin, w Window, frozen time.Time) ([]time.Time, error) {
+	reach := time.Duration(0)
+	if origin == OfVerdicts {
+		reach = time.Hour
+	}
+	var answer []time.Time
+	err := db.ask(ctx, touchedJudgedSQL, func(rows driver.Rows) error {
+		var at time.Time
+		err := rows.Scan(instant{&at})
+		answer = append(answer, at)
+		return err
+	}, w.arrival(map[string]any{
+		"source": string(origin), "reach": int64(reach), "frozen": frozen.UnixMilli(), "subject": subjects[origin][0], "limit": maxTouched,
+	}))
+	return answer, question("touched hours of "+string(origin), err)
+}
+
+//go:embed queries/roll_tally_buckets.sql
+var rollTallyBucketsSQL string
+
+// RollTally counts hours or days, given in order, anew from the shorter tally: hours of what comes from hops, days of all.
+func (db *DB) RollTally(ctx context.Context, step Step, buckets []time.Time, version time.Time) error {
+	if len(buckets) == 0 {
+		return nil
+	}
+	made := slices.Clone(subjects[OfHops])
+	if step == StepTallyDays {
+		made = slices.Concat(made, subjects[OfVerdicts], subjects[OfAccounts])
+	}
+	width := shorter[step].width
+	return question(string(step), db.run(ctx, rollTallyBucketsSQL, map[string]any{
+		"target": string(step), "source": string(shorter[step].source), "width": int64(width), "subjects": made,
+		"from": buckets[0].UnixNano(), "to": buckets[len(buckets)-1].Add(width).UnixNano(),
+		"buckets": starts(buckets), "version": uint64(version.UnixNano()),
+	}))
+}

@@ -1,0 +1,185 @@
+package storage
+
+import (
+	"context"
+	"maps"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// tallyPlan says where the parts of a window are read from, for what comes from hops and for what was judged.
+type tallyPlan struct{ hops, judged cover }
+
+// exactReports is up to how many hops of a window and its baseline reports are read from hops alone.
+const exactReports = 200_000
+
+// Reports trail the watermarks, because spans arrive some time after they began, and are judged later still.
+const (
+	lateHops   = 2 * time.Minute
+	lateJudged = 5 * time.Minute
+)
+
+// planTally plans a window; nil where hops are few and all there, or where a worker has not counted yet. Wide encloses what the report
+// looks at.
+func (db *DB) planTally(ctx context.Context, w, wide Window) (*tallyPlan, error) {
+	values, progress, keep := map[string]int64{}, map[string]time.Time{}, map[string]time.Duration{}
+	var hours, days []time.Time
+	parameters := wide.parameters()
+	parameters["exact"], parameters["limit"] = db.exactReports, maxDirty+1
+	err := db.ask(ctx, tallyFile("tally_state"), func(rows driver.Rows) error {
+		var kind, name string
+		var value int64
+		if err := rows.Scan(&kind, &name, &value); err != nil {
+			return err
+		}
+		at := time.Unix(0, value).UTC()
+		switch kind {
+		case "progress":
+			progress[name] = at
+		case "keep":
+			if keep[name] = time.Duration(value) * time.Second; value == 0 {
+				keep[name] = 100 * 365 * 24 * time.Hour
+			}
+		case "hour":
+			hours = append(hours, at)
+		case "day":
+			days = append(days, at)
+		default:
+			values[kind] = value
+		}
+		return nil
+	}, parameters)
+	if err != nil {
+		return nil, question("state of the tallies", err)
+	}
+	for _, step := range []Step{StepStretches, StepTallyHours, StepTallyDays, StepFindings, StepAccounts} {
+		if progress[string(step)].IsZero() {
+			return nil, nil
+		}
+	}
+	few := values["hops"] <= int64(db.exactReports) && values["entries"] >= values["rolled"]
+	if few || len(hours) > maxDirty || len(days) > maxDirty {
+		return nil, nil
+	}
+	state := rollups{
+		base: Stretch, now: time.Unix(0, values["now"]).UTC(), watermark: progress[string(StepStretches)].Add(-lateHops),
+		keepMinutes: keep[string(StepStretches)] - Slack, keepHours: keep[string(StepTallyHours)], dirtyHours: hours, dirtyDays: days,
+	}
+	plan := &tallyPlan{hops: state.plan(w, 24*time.Hour)}
+	state.base, state.keepMinutes, state.dirtyHours = time.Hour, state.keepHours, nil
+	state.watermark = earliest(progress[string(StepVerdicts)], progress[string(StepFindings)], progress[string(StepAccounts)]).Add(-lateJudged)
+	plan.judged = state.plan(w, 24*time.Hour)
+	plan.judged.minutes = plan.judged.hours
+	return plan, nil
+}
+
+// Slack is subtracted from a retention before it is relied on: rows are dropped by parts, some time after their end.
+const Slack = 24 * time.Hour
+
+func earliest(first time.Time, others ...time.Time) time.Time {
+	for _, at := range others {
+		if at.Before(first) {
+			first = at
+		}
+	}
+	return first
+}
+
+func (p *tallyPlan) parameters() map[string]any {
+	all := p.hops.parameters()
+	for name, value := range p.judged.parameters() {
+		if name != "from" && name != "to" {
+			all["judged_"+name] = value
+		}
+	}
+	all["width"] = int64(time.Hour)
+	return all
+}
+
+var tallyOf = regexp.MustCompile(`@tally\((\w+)\)`)
+
+// statement puts in for each @tally(SUBJECT) of a statement what the plan reads.
+func (p *tallyPlan) statement(name string) string {
+	return tallyOf.ReplaceAllStringFunc(tallyFile(name), func(m string) string { return p.rows(tallyOf.FindStringSubmatch(m)[1]) })
+}
+
+// rows is the statement of a subject's rows: of days, of hours and stretches where days do not reach or are not ready, and of facts where
+// no bucket is.
+func (p *tallyPlan) rows(subject string) string {
+	c := p.hops
+	if judged(subject) {
+		c = p.judged
+	}
+	part := func(table Step, from, to, clean string) string {
+		return strings.NewReplacer("@table", string(table), "@subject", subject, "@from", from, "@to", to, "@clean", clean).Replace(tallyFile("tally_part"))
+	}
+	outside := func(w, bucket, dirty string) string {
+		return "(at < fromUnixTimestamp64Nano({" + w + "_0:Int64}, 'UTC') OR at >= fromUnixTimestamp64Nano({" + w + "_1:Int64}, 'UTC')" +
+			" OR start - start % " + bucket + " IN {" + dirty + ":Array(Int64)})"
+	}
+	parts := []string{part(StepTallyDays, "day_0", "day_1", "start NOT IN {dirty_days:Array(Int64)}")}
+	if c.hours != c.days || len(c.dirtyDays) > 0 {
+		parts = append(parts, part(StepTallyHours, "hour_0", "hour_1",
+			outside("day", "86400000000000", "dirty_days")+" AND start NOT IN {dirty_hours:Array(Int64)}"))
+	}
+	if !judged(subject) && (c.minutes != c.hours || len(c.dirtyHours) > 0) {
+		parts = append(parts, part(StepStretches, "minute_0", "minute_1", outside("hour", "3600000000000", "dirty_hours")))
+	}
+	if c.From.Before(c.minutes.From) || c.minutes.To.Before(c.To) {
+		parts = append(parts, "    SELECT measure, service, bucket AS start, route, stage, peer, detail, seen, represented, total, most, last, spread, examples\n"+
+			"    FROM\n    (\n"+factsOf(subject, edges(""), edges(" toIntervalHour(1)"))+"    )\n    WHERE {service:String} = '' OR service = {service:String}\n")
+	}
+	sql := "(\n" + strings.Join(parts, "    UNION ALL\n") + ")"
+	if judged(subject) {
+		sql = strings.NewReplacer("{minute_", "{judged_minute_", "{hour_", "{judged_hour_", "{day_", "{judged_day_", "{dirty_", "{judged_dirty_").Replace(sql)
+	}
+	return sql
+}
+
+// edges is the condition on ts of what lies around the stretches, widened to both sides if something is given.
+func edges(by string) string {
+	less, more := "", ""
+	if by != "" {
+		less, more = " -"+by, " +"+by
+	}
+	at := func(name string) string { return "fromUnixTimestamp64Nano({" + name + ":Int64}, 'UTC')" }
+	return "ts >= " + at("from") + less + " AND ts < " + at("minute_0") + more + " OR ts >= " + at("minute_1") + less + " AND ts < " + at("to") + more
+}
+
+// tallied asks a statement of the tallies.
+func tallied[Row any](ctx context.Context, db *DB, name string, plan *tallyPlan, parameters map[string]any, columns func(*Row) []any) ([]Row, error) {
+	all := maps.Clone(parameters)
+	maps.Copy(all, plan.parameters())
+	answer := []Row{}
+	err := db.ask(ctx, plan.statement("tally_"+name), func(rows driver.Rows) error {
+		var row Row
+		if err := rows.Scan(columns(&row)...); err != nil {
+			return err
+		}
+		answer = append(answer, row)
+		return nil
+	}, all)
+	return answer, question("report "+name+" from tallies", err)
+}
+
+// PlanReport decides where a report is answered from: from hops where they are few and all there or the question asks for what only they
+// know, else from tallies and, where these are not ready, from what they are made of. A question that is not planned is planned by the
+// report.
+func (db *DB) PlanReport(ctx context.Context, q ReportQuestion) (ReportQuestion, error) {
+	if q.planned {
+		return q, nil
+	}
+	q.planned = true
+	if q.EntryFilter != (EntryFilter{}) {
+		return q, nil // tallies do not know these
+	}
+	plan, err := db.planTally(ctx, q.Window, Window{From: q.Baseline().From, To: q.To})
+	q.tally = plan
+	return q, err
+}
+
+// Approximate reports whether lengths come from the buckets of tallies: at most 2.2 % off. Counts are exact always.
+func (q ReportQuestion) Approximate() bool { return q.tally != nil }
