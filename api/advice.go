@@ -94,6 +94,11 @@ func decimal(s *span.Seconds) *float64 {
 }
 
 func (s *Server) advise(ctx context.Context, q storage.AdviceQuestion, at page, limit int) (*adviceAnswer, error) {
+	planned, err := s.config.Store.PlanReport(ctx, q.ReportQuestion)
+	if err != nil {
+		return nil, err
+	}
+	q.ReportQuestion = planned
 	rows, err := s.config.Store.Advice(ctx, q)
 	if err != nil {
 		return nil, err
@@ -107,7 +112,8 @@ func (s *Server) advise(ctx context.Context, q storage.AdviceQuestion, at page, 
 	rows, next := cut(rows, limit, at)
 	until := s.watermark()
 	return &adviceAnswer{
-		rowsAnswer:       rowsAnswer[storage.AdviceRow]{Window: shapeWindow(at, 0), Watermark: until, Provisional: provisional(q.Window, until), Rows: rows, Next: next},
+		rowsAnswer: rowsAnswer[storage.AdviceRow]{Window: shapeWindow(at, 0), Watermark: until, Provisional: provisional(q.Window, until), Approximate: q.Approximate(), Rows: rows,
+			Next: next},
 		FalseTimeoutRate: q.Rate, Routes: budgets,
 	}, nil
 }

@@ -106,8 +106,9 @@ func (s *Server) attribution(c *gin.Context) {
 	rows, next := cut(rows, limit, at)
 	at.From, at.To = q.From.UnixNano(), q.To.UnixNano()
 	c.JSON(http.StatusOK, attributionAnswer{
-		rowsAnswer: rowsAnswer[attributionRow]{Window: shapeWindow(at, 0), Watermark: until, Provisional: provisional(q.Window, until), Rows: rows, Next: next},
-		Before:     windowAnswer{From: instant(q.Before.From), To: instant(q.Before.To)}, Marker: marker,
+		rowsAnswer: rowsAnswer[attributionRow]{Window: shapeWindow(at, 0), Watermark: until, Provisional: provisional(q.Window, until),
+			Approximate: len(found) > 0 && found[0].Approximate, Rows: rows, Next: next},
+		Before: windowAnswer{From: instant(q.Before.From), To: instant(q.Before.To)}, Marker: marker,
 	})
 }
 

@@ -16,27 +16,36 @@ type rowsAnswer[Row any] struct {
 	Window    windowAnswer `json:"window"`
 	Watermark *instant     `json:"watermark"`
 	// Provisional: the window reaches beyond the watermark.
-	Provisional bool    `json:"provisional"`
+	Provisional bool `json:"provisional"`
+	// Approximate: lengths come from the buckets of rollups.
+	Approximate bool    `json:"approximate,omitempty"`
 	Rows        []Row   `json:"rows"`
 	Next        *string `json:"next"`
+}
+
+// basis is what a report rests on: how far that reaches, and whether tallies may answer.
+type basis struct {
+	until   func(context.Context) (*instant, error)
+	tallied bool
 }
 
 // reportRoutes adds the reports whose rows come from storage as they are.
 func (s *Server) reportRoutes(group *gin.RouterGroup) {
 	db := s.config.Store
 	entry := slices.Clip(entryFilters)
-	group.GET("/orphans", serveReport(s, s.judgedUntil, db.Orphans, "service", "stage", "peer", "cause"))
-	group.GET("/findings", serveReport(s, s.judgedUntil, db.Findings, "service", "route", "stage", "peer", "cause", "rule"))
-	group.GET("/stages", serveReport(s, s.readUntil, s.stages, append(entry, "service", "route", "stage", "peer", "cause")...))
-	group.GET("/cancellations", serveReport(s, s.readUntil, db.Cancellations, append(entry, "service", "route", "cause")...))
-	group.GET("/local", serveReport(s, s.readUntil, db.Local, append(entry, "service", "route")...))
-	group.GET("/phases", serveReport(s, s.readUntil, db.Phases, "service", "peer", "phase", "environment", "version"))
-	group.GET("/retries", serveReport(s, s.readUntil, db.Retries, "service", "stage", "peer", "environment", "version"))
-	group.GET("/propagation", serveReport(s, s.readUntil, db.Propagation, "service", "peer", "environment"))
-	group.GET("/dependencies", serveReport(s, s.readUntil, db.Dependencies, "service", "stage", "peer", "environment", "version"))
-	group.GET("/conformance", serveReport(s, s.readUntil, db.Conformance, "service"))
-	group.GET("/limits", serveReport(s, s.learnedUntil, db.Limits, "service", "peer"))
-	group.GET("/reserves", serveReport(s, s.readUntil, db.Reserves, "service", "route", "stage", "peer", "environment", "version"))
+	read, judged, learned := basis{s.readUntil, true}, basis{s.judgedUntil, true}, basis{until: s.learnedUntil}
+	group.GET("/orphans", serveReport(s, judged, db.Orphans, "service", "stage", "peer", "cause"))
+	group.GET("/findings", serveReport(s, judged, db.Findings, "service", "route", "stage", "peer", "cause", "rule"))
+	group.GET("/stages", serveReport(s, read, s.stages, append(entry, "service", "route", "stage", "peer", "cause")...))
+	group.GET("/cancellations", serveReport(s, read, db.Cancellations, append(entry, "service", "route", "cause")...))
+	group.GET("/local", serveReport(s, read, db.Local, append(entry, "service", "route")...))
+	group.GET("/phases", serveReport(s, read, db.Phases, "service", "peer", "phase", "environment", "version"))
+	group.GET("/retries", serveReport(s, read, db.Retries, "service", "stage", "peer", "environment", "version"))
+	group.GET("/propagation", serveReport(s, read, db.Propagation, "service", "peer", "environment"))
+	group.GET("/dependencies", serveReport(s, read, db.Dependencies, "service", "stage", "peer", "environment", "version"))
+	group.GET("/conformance", serveReport(s, read, db.Conformance, "service"))
+	group.GET("/limits", serveReport(s, learned, db.Limits, "service", "peer"))
+	group.GET("/reserves", serveReport(s, read, db.Reserves, "service", "route", "stage", "peer", "environment", "version"))
 	group.GET("/cells", s.cells)
 	group.GET("/patience", s.patience)
 	group.GET("/spend", s.spend)
@@ -97,7 +106,7 @@ func (p *params) report(at page, limit int) storage.ReportQuestion {
 }
 
 // serveReport answers one report; filters are the parameters it knows beside window, limit and cursor.
-func serveReport[Row any](s *Server, watermark func(context.Context) (*instant, error),
+func serveReport[Row any](s *Server, on basis,
 	ask func(context.Context, storage.ReportQuestion) ([]Row, error), filters ...string) gin.HandlerFunc {
 	known := append([]string{"from", "to", "limit", "cursor"}, filters...)
 	return func(c *gin.Context) {
@@ -110,10 +119,16 @@ func serveReport[Row any](s *Server, watermark func(context.Context) (*instant, 
 		}
 		ctx, cancel := question(c)
 		defer cancel()
-		until, err := watermark(ctx)
+		until, err := on.until(ctx)
 		if err != nil {
 			s.fail(c, err)
 			return
+		}
+		if on.tallied {
+			if q, err = s.config.Store.PlanReport(ctx, q); err != nil {
+				s.fail(c, err)
+				return
+			}
 		}
 		rows, err := ask(ctx, q)
 		if err != nil {
@@ -122,7 +137,7 @@ func serveReport[Row any](s *Server, watermark func(context.Context) (*instant, 
 		}
 		rows, next := cut(rows, limit, at)
 		c.JSON(http.StatusOK, rowsAnswer[Row]{
-			Window: shapeWindow(at, 0), Watermark: until, Provisional: provisional(q.Window, until),
+			Window: shapeWindow(at, 0), Watermark: until, Provisional: provisional(q.Window, until), Approximate: q.Approximate(),
 			Rows: rows, Next: next,
 		})
 	}

@@ -45,6 +45,11 @@ func (s *Server) incidentMap(c *gin.Context) {
 	}
 	ctx, cancel := question(c)
 	defer cancel()
+	q, err := s.config.Store.PlanReport(ctx, q)
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
 	rows, err := s.config.Store.Dependencies(ctx, q)
 	if err != nil {
 		s.fail(c, err)
@@ -64,7 +69,8 @@ func (s *Server) incidentMap(c *gin.Context) {
 	rows, next := cut(rows, limit, at)
 	until, baseline := s.watermark(), q.Baseline()
 	c.JSON(http.StatusOK, mapAnswer{
-		rowsAnswer: rowsAnswer[storage.DependencyRow]{Window: shapeWindow(at, 0), Watermark: until, Provisional: provisional(q.Window, until), Rows: rows, Next: next},
+		rowsAnswer: rowsAnswer[storage.DependencyRow]{Window: shapeWindow(at, 0), Watermark: until, Provisional: provisional(q.Window, until), Approximate: q.Approximate(), Rows: rows,
+			Next: next},
 		Baseline:   windowAnswer{From: instant(baseline.From), To: instant(baseline.To)},
 		Thresholds: mapThresholds{storage.StingyBelow, storage.SlowFrom, storage.MinCalls, storage.MinBaseline},
 		Quadrants:  counts,

@@ -2,8 +2,8 @@
 -- incremented. A row is one measure of one subject; which columns tell its rows apart, and what the values are, is said where the facts
 -- of a subject come from (storage/queries/facts_*.sql). seen counts what was measured, represented what it stands for where it was
 -- sampled, total sums the values it stands for; most is the greatest value, last when the latest began. spread counts values by bucket,
--- in sixteenths: scheme 1 has bucket 0 for zero and, with the sign of the value, 1 + floor(16 * log2(|n|)). examples are three traces
--- with the greatest values. first_at is when the row was computed first.
+-- in sixteenths: scheme 1 has bucket 0 for zero and, with the sign of the value, 1 + floor(16 * log2(|n|)). examples are traces with
+-- the greatest values, six at most, one more than once if several spans of it have them. first_at is when the row was computed first.
 CREATE TABLE IF NOT EXISTS tally_1h
 (
     subject LowCardinality(String),

@@ -35,6 +35,9 @@ func TestRowsExpireByIngest(t *testing.T) {
 		"rollup_1m":               {"route", "ingested_at", "at"},
 		"rollup_1h":               {"route", "ingested_at", "at"},
 		"rollup_1d":               {"route", "ingested_at", "at"},
+		"tally_5m":                {"route", "ingested_at", "at"},
+		"tally_1h":                {"route", "ingested_at", "at"},
+		"tally_1d":                {"route", "ingested_at", "at"},
 		"quarantine":              {"name", "ingested_at", ""},
 	} {
 		for _, row := range []struct {

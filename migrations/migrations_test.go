@@ -301,6 +301,9 @@ rollup_1d	toDateTime(ingested_at) + toIntervalSecond(69120000)
 rollup_1h	toDateTime(ingested_at) + toIntervalSecond(7776000)
 rollup_1m	toDateTime(ingested_at) + toIntervalSecond(604800)
 silences	toDateTime(ingested_at) + toIntervalSecond(69120000)
+tally_1d	toDateTime(ingested_at) + toIntervalSecond(69120000)
+tally_1h	toDateTime(ingested_at) + toIntervalSecond(7776000)
+tally_5m	toDateTime(ingested_at) + toIntervalSecond(604800)
 verdicts	toDateTime(ingested_at) + toIntervalSecond(7776000)
 `
 	if out != want {

@@ -39,6 +39,8 @@ type RouteComparison struct {
 	Service, Route string
 	Before, After  MarginSample
 	Makeup         [2]map[string]trend.Makeup // before and after, in nanoseconds
+	// Approximate: percentiles come from the buckets of tallies.
+	Approximate bool
 }
 
 // MarginSample is what the answers of one route had left in one window.
@@ -167,7 +169,7 @@ func (db *DB) compareTallied(ctx context.Context, q ComparisonQuestion, later, b
 			if !ok {
 				at = len(answer)
 				index[[2]string{r.service, r.route}] = at
-				answer = append(answer, RouteComparison{Service: r.service, Route: r.route, Makeup: [2]map[string]trend.Makeup{{}, {}}})
+				answer = append(answer, RouteComparison{Service: r.service, Route: r.route, Approximate: true, Makeup: [2]map[string]trend.Makeup{{}, {}}})
 			}
 			switch {
 			case r.traffic == wholeRoute:

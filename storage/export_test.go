@@ -1,5 +1,15 @@
 package storage
 
+import "context"
+
 // Roll makes margins and reports come from the rollups, however few hops there are.
 func (db *DB) Roll() { db.exact, db.exactReports = 0, 0 }
 
+// TalliedStatement is the statement of a report from tallies over a window with edges of what no bucket covers, and its parameters.
+func (db *DB) TalliedStatement(ctx context.Context, name string, w Window) (string, map[string]any, error) {
+	plan, err := db.planTally(ctx, w, w)
+	if err != nil || plan == nil {
+		return "", nil, err
+	}
+	return plan.statement("tally_" + name), plan.parameters(), nil
+}

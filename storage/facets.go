@@ -4,6 +4,8 @@ import (
 	"context"
 	_ "embed"
 	"maps"
+	"reflect"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
@@ -29,8 +31,8 @@ type FacetValue struct {
 
 // all reports whether the question has no filter. Tallies know only how many traces of all have a value.
 func (q FacetQuestion) all() bool {
-	return q.Class == "" && q.Service == "" && q.Route == "" && q.Stage == "" && q.Peer == "" && q.Cause == "" && q.Phase == "" && q.Rule == "" &&
-		q.Exhausted == nil && len(q.Places) == 0 && q.EntryFilter == (EntryFilter{})
+	q.Window, q.Judged, q.Before, q.Limit = Window{}, time.Time{}, Entry{}, 0
+	return reflect.ValueOf(q).IsZero()
 }
 
 //go:embed queries/facets.sql

@@ -371,7 +371,8 @@ func TestQuestionsUseTheirIndexes(t *testing.T) {
 	ids := url.Values{"param_ids": {"['" + id + "']"}, "param_from": {"0"}, "param_to": {"4294967295"}, "param_limit": {"10"},
 		"param_database": {store.Database}, "param_table": {"otel_traces"}, "param_times": {"otel_traces_trace_id_ts"}, "param_id": {id},
 		"param_source": {"otel_traces"}, "param_buckets": {"[0]"}, "param_shard": {"0"}, "param_shards": {"1"}}
-	arrived := url.Values{"param_from": {"0"}, "param_to": {"4102444800000"}, "param_limit": {"10"}, "param_frozen": {"0"}, "param_shard": {"0"}, "param_shards": {"1"}}
+	arrived := url.Values{"param_from": {"0"}, "param_to": {"4102444800000"}, "param_limit": {"10"}, "param_frozen": {"0"}, "param_width": {"300000000000"},
+		"param_source": {"accounts"}, "param_reach": {"0"}, "param_subject": {"spending"}, "param_shard": {"0"}, "param_shards": {"1"}}
 	for _, c := range []struct {
 		file       string
 		parameters url.Values
@@ -390,6 +391,8 @@ func TestQuestionsUseTheirIndexes(t *testing.T) {
 		{"touched_traces.sql", arrived, []string{"Name: idx_ingested_at"}},
 		{"touched_minutes.sql", arrived, []string{"Name: idx_ingested_at"}},
 		{"touched_raw.sql", arrived, []string{"Name: idx_ingested_at"}},
+		{"touched_tally.sql", arrived, []string{"Name: idx_ingested_at"}},
+		{"touched_judged.sql", arrived, []string{"Name: idx_ingested_at"}},
 		{"report_findings.sql", entry, []string{"Name: idx_ts"}},
 		{"report_orphans.sql", entry, []string{"Name: idx_ts", "(service in ["}},
 		{"report_stages.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},
@@ -421,15 +424,53 @@ func TestQuestionsUseTheirIndexes(t *testing.T) {
 	}
 }
 
+// Reports from tallies read their own subjects, and of hops the edges of the window.
+func TestTalliesUseTheirKeys(t *testing.T) {
+	store := storagetest.Open(t)
+	seed(t, store)
+	judge(t, store)
+	store.Roll()
+	entry := url.Values{"param_service": {"assistant"}, "param_limit": {"10"}, "param_skip": {"0"}, "param_rate": {"0.001"}, "param_services": {"[]"}, "param_keys": {"[]"}}
+	for _, name := range []string{"route", "stage", "peer", "cause", "phase", "rule", "either"} {
+		entry.Set("param_"+name, "")
+	}
+	for name, subject := range map[string]string{
+		"stages": "calls", "cancellations": "entries", "local": "entries", "phases": "phases", "retries": "attempts", "propagation": "edges",
+		"dependencies": "calls", "reserves": "calls", "conformance": "services", "services": "services", "findings": "findings", "orphans": "stops",
+		"advice": "calls", "advice_routes": "entries", "facets": "facets", "spending": "spending", "spent_days": "spending",
+	} {
+		sql, parameters, err := store.TalliedStatement(t.Context(), name, storage.Window{From: day.From.Add(time.Minute), To: day.To})
+		if err != nil || sql == "" {
+			t.Fatalf("%s: no plan, %v", name, err)
+		}
+		query := maps.Clone(entry)
+		for key, value := range parameters {
+			query.Set("param_"+key, strings.NewReplacer(" ", ",").Replace(fmt.Sprint(value)))
+		}
+		plan := explained(t, store, name, sql, query)
+		for _, want := range []string{"PrimaryKey", `(subject in [\'` + subject + `\', \'` + subject + `\'])`, `(service in [\'assistant\', \'assistant\'])`} {
+			if !strings.Contains(plan, want) {
+				t.Errorf("the plan of %s does not mention %q:\n%s", name, want, plan)
+			}
+		}
+	}
+}
+
 func explain(t *testing.T, store *storagetest.Store, file string, parameters url.Values) string {
 	t.Helper()
 	sql, err := os.ReadFile("queries/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return explained(t, store, file, string(sql), parameters)
+}
+
+// explained is the plan of a statement.
+func explained(t *testing.T, store *storagetest.Store, file, sql string, parameters url.Values) string {
+	t.Helper()
 	query := url.Values{"database": {store.Database}}
 	maps.Copy(query, parameters)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, store.Engine.URL+"/?"+query.Encode(), strings.NewReader("EXPLAIN indexes = 1\n"+string(sql)))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, store.Engine.URL+"/?"+query.Encode(), strings.NewReader("EXPLAIN indexes = 1\n"+sql))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,6 +88,43 @@ func (db *DB) Search(ctx context.Context, q SearchQuestion) ([]Entry, error) {
 		"places_short":   each(q.Places, func(p *CallPlace) int64 { return p.Short }),
 	})
 	var answer []Entry
+	// The newest that fit mostly lie in the last hour, or the last hours.
+	for part := (Window{From: q.To, To: q.To}); part.From.After(q.From) && len(answer) < q.Limit; {
+		reach := searchReach
+		if part.From.Before(part.To) {
+			reach = searchGrowth * q.To.Sub(part.From)
+		}
+		part = Window{From: part.From.Add(-reach), To: part.From}
+		if part.From.Before(q.From) || !q.entriesOnly() {
+			part.From = q.From
+		}
+		parameters["limit"] = q.Limit - len(answer)
+		maps.Copy(parameters, part.parameters())
+		found, err := db.searchPart(ctx, parameters)
+		if err != nil {
+			return nil, err
+		}
+		answer = append(answer, found...)
+	}
+	return answer, nil
+}
+
+// How far before its end a window is searched first, and by how much each further part of it is longer than all before.
+const (
+	searchReach  = time.Hour
+	searchGrowth = 5
+)
+
+// entriesOnly reports whether what fits can be told from entries, not from other spans of a trace, which may lie outside a part of the
+// window.
+func (q SearchQuestion) entriesOnly() bool {
+	n := q.Not
+	return q.Stage == "" && q.Peer == "" && q.Cause == "" && q.Phase == "" && q.Rule == "" && len(q.Places) == 0 &&
+		len(n.Rules)+len(n.Classes)+len(n.Stages)+len(n.Peers)+len(n.Causes)+len(n.Phases) == 0
+}
+
+func (db *DB) searchPart(ctx context.Context, parameters map[string]any) ([]Entry, error) {
+	var answer []Entry
 	err := db.ask(ctx, searchSQL, func(rows driver.Rows) error {
 		var e Entry
 		var trace, id string

@@ -24,6 +24,11 @@ type DB struct {
 	exact uint64
 	// exactReports is up to how many hops reports are read from them alone.
 	exactReports uint64
+	// tallies remembers their state for a moment.
+	tallies struct {
+		sync.Mutex
+		state *tallyState
+	}
 	// database holds our tables.
 	database string
 	// attached remembers the table of somebody else whose raw spans are read.

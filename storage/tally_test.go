@@ -167,7 +167,9 @@ func shapeCompared(found []storage.RouteComparison) []comparedRoute {
 			r.MakeupSize += fmt.Sprint(len(f.Makeup[i]), " ")
 			for _, traffic := range slices.Sorted(maps.Keys(f.Makeup[i])) {
 				for _, place := range slices.Sorted(maps.Keys(f.Makeup[i][traffic].Spent)) {
-					r.SpentExact += fmt.Sprintf("%q %q %.6f\n", traffic, place, f.Makeup[i][traffic].Spent[place]/1e9)
+					if spent := f.Makeup[i][traffic].Spent[place]; spent != 0 { // which places of nothing there are is not told
+						r.SpentExact += fmt.Sprintf("%q %q %.6f\n", traffic, place, spent/1e9)
+					}
 				}
 			}
 		}
@@ -188,7 +190,7 @@ func TestTalliesAnswerAsHopsDo(t *testing.T) {
 	rolled.Roll()
 	end := time.Now().UTC()
 	m := &maker{Rand: rand.New(rand.NewPCG(1, 2)), begin: end.Add(-9 * 24 * time.Hour), over: 9*24*time.Hour - time.Hour}
-	for range 300 {
+	for range 200 {
 		m.request()
 	}
 	q := storage.ReportQuestion{Window: storage.Window{From: end.Add(-8*24*time.Hour - 3*time.Hour - 7*time.Minute), To: end}, Limit: 1000}

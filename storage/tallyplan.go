@@ -22,13 +22,37 @@ const (
 	lateJudged = 5 * time.Minute
 )
 
-// planTally plans a window; nil where hops are few and all there, or where a worker has not counted yet. Wide encloses what the report
-// looks at.
-func (db *DB) planTally(ctx context.Context, w, wide Window) (*tallyPlan, error) {
-	values, progress, keep := map[string]int64{}, map[string]time.Time{}, map[string]time.Duration{}
-	var hours, days []time.Time
-	parameters := wide.parameters()
-	parameters["exact"], parameters["limit"] = db.exactReports, maxDirty+1
+// tallyState is what is known of the tallies, whatever the window.
+type tallyState struct {
+	now         time.Time
+	asked       time.Time // by the clock here
+	progress    map[Step]time.Time
+	keep        map[Step]time.Duration
+	hours, days []time.Time // dirty
+}
+
+// stateAge is how long a state is good for: what a worker counts meanwhile is read a moment later.
+const stateAge = 5 * time.Second
+
+// ready reports whether a worker has counted.
+func (s *tallyState) ready() bool {
+	for _, step := range []Step{StepStretches, StepTallyHours, StepTallyDays, StepFindings, StepAccounts} {
+		if s.progress[step].IsZero() {
+			return false
+		}
+	}
+	return len(s.hours) <= maxDirty && len(s.days) <= maxDirty
+}
+
+// tallyState answers with the state, or with one that was asked for a moment ago.
+func (db *DB) tallyState(ctx context.Context) (*tallyState, error) {
+	db.tallies.Lock()
+	known := db.tallies.state
+	db.tallies.Unlock()
+	if known != nil && time.Since(known.asked) < stateAge {
+		return known, nil
+	}
+	s := &tallyState{asked: time.Now(), progress: map[Step]time.Time{}, keep: map[Step]time.Duration{}}
 	err := db.ask(ctx, tallyFile("tally_state"), func(rows driver.Rows) error {
 		var kind, name string
 		var value int64
@@ -37,40 +61,55 @@ func (db *DB) planTally(ctx context.Context, w, wide Window) (*tallyPlan, error)
 		}
 		at := time.Unix(0, value).UTC()
 		switch kind {
+		case "now":
+			s.now = at
 		case "progress":
-			progress[name] = at
+			s.progress[Step(name)] = at
 		case "keep":
-			if keep[name] = time.Duration(value) * time.Second; value == 0 {
-				keep[name] = 100 * 365 * 24 * time.Hour
+			if s.keep[Step(name)] = time.Duration(value) * time.Second; value == 0 {
+				s.keep[Step(name)] = 100 * 365 * 24 * time.Hour
 			}
 		case "hour":
-			hours = append(hours, at)
+			s.hours = append(s.hours, at)
 		case "day":
-			days = append(days, at)
-		default:
-			values[kind] = value
+			s.days = append(s.days, at)
 		}
 		return nil
-	}, parameters)
-	if err != nil {
-		return nil, question("state of the tallies", err)
-	}
-	for _, step := range []Step{StepStretches, StepTallyHours, StepTallyDays, StepFindings, StepAccounts} {
-		if progress[string(step)].IsZero() {
-			return nil, nil
+	}, map[string]any{"limit": maxDirty + 1})
+	if err == nil {
+		if at, ok := judgedByAll(s.progress); ok {
+			s.progress[StepVerdicts] = at
+		}
+		if s.ready() {
+			db.tallies.Lock()
+			db.tallies.state = s
+			db.tallies.Unlock()
 		}
 	}
-	few := values["hops"] <= int64(db.exactReports) && values["entries"] >= values["rolled"]
-	if few || len(hours) > maxDirty || len(days) > maxDirty {
-		return nil, nil
+	return s, question("state of the tallies", err)
+}
+
+// planTally plans a window; nil where hops are few and all there, or where a worker has not counted yet. Wide encloses what the report
+// looks at.
+func (db *DB) planTally(ctx context.Context, w, wide Window) (*tallyPlan, error) {
+	known, err := db.tallyState(ctx)
+	if err != nil || !known.ready() {
+		return nil, err
+	}
+	var hops, entries, rolled uint64
+	parameters := wide.parameters()
+	parameters["exact"] = db.exactReports
+	err = db.ask(ctx, tallyFile("tally_few"), func(rows driver.Rows) error { return rows.Scan(&hops, &entries, &rolled) }, parameters)
+	if err != nil || hops <= db.exactReports && entries >= rolled {
+		return nil, question("cover of a report", err)
 	}
 	state := rollups{
-		base: Stretch, now: time.Unix(0, values["now"]).UTC(), watermark: progress[string(StepStretches)].Add(-lateHops),
-		keepMinutes: keep[string(StepStretches)] - Slack, keepHours: keep[string(StepTallyHours)], dirtyHours: hours, dirtyDays: days,
+		base: Stretch, now: known.now.Add(time.Since(known.asked)), watermark: known.progress[StepStretches].Add(-lateHops),
+		keepMinutes: known.keep[StepStretches] - Slack, keepHours: known.keep[StepTallyHours], dirtyHours: known.hours, dirtyDays: known.days,
 	}
 	plan := &tallyPlan{hops: state.plan(w, 24*time.Hour)}
 	state.base, state.keepMinutes, state.dirtyHours = time.Hour, state.keepHours, nil
-	state.watermark = earliest(progress[string(StepVerdicts)], progress[string(StepFindings)], progress[string(StepAccounts)]).Add(-lateJudged)
+	state.watermark = earliest(known.progress[StepVerdicts], known.progress[StepFindings], known.progress[StepAccounts]).Add(-lateJudged)
 	plan.judged = state.plan(w, 24*time.Hour)
 	plan.judged.minutes = plan.judged.hours
 	return plan, nil

@@ -280,7 +280,7 @@ func (c *upConfig) workerPart() *part {
 	return &part{
 		name: "worker",
 		args: []string{"worker", "--worker-metrics-listen", c.worker, "--keep-hops", c.retention.Hops.String(),
-			"--keep-minutes", c.retention.Minutes.String()},
+			"--keep-verdicts", c.retention.Verdicts.String(), "--keep-minutes", c.retention.Minutes.String()},
 		env:   c.storeEnv(),
 		ready: func(ctx context.Context) error { return dial(ctx, c.worker) },
 	}

@@ -65,6 +65,7 @@ does can be repeated, so it may be stopped at any time. Where one worker falls b
 	f.DurationVar(&config.Trail, "trail", worker.DefaultTrail, "how far the watermark stays behind the server's clock")
 	f.DurationVar(&config.Every, "every", 10*time.Second, "time between two passes")
 	f.DurationVar(&config.KeepHops, "keep-hops", migrations.DefaultHops, "how long hops stay, as 'laxity migrate' was told")
+	f.DurationVar(&config.KeepVerdicts, "keep-verdicts", migrations.DefaultVerdicts, "how long findings and accounts stay, as 'laxity migrate' was told")
 	f.DurationVar(&config.KeepMinutes, "keep-minutes", migrations.DefaultMinutes, "how long rollups by the minute stay, as 'laxity migrate' was told")
 	return cmd
 }

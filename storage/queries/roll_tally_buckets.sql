@@ -13,8 +13,7 @@ SELECT
     subject, measure, service, fromUnixTimestamp64Nano(bucket, 'UTC') AS at, route, stage, peer, detail, scheme,
     sumIf(s.seen, short) AS seen, sumIf(s.represented, short) AS represented, sumIf(s.total, short) AS total, maxIf(s.most, short) AS most,
     maxIf(s.last, short) AS last, sumMapIf(s.spread, short) AS spread,
-    arraySlice(arrayFilter((x, i) -> indexOf(arrayMap(y -> y.2, arraySort(arrayFlatten(groupArrayIf(s.examples, short)))), x.2) = i,
-        arraySort(arrayFlatten(groupArrayIf(s.examples, short))), arrayEnumerate(arraySort(arrayFlatten(groupArrayIf(s.examples, short))))), 1, 3) AS examples,
+    groupArraySortedArrayIf(6)(s.examples, short) AS examples,
     min(s.first_at) AS first_at, {version:UInt64} AS version, seen = 0 AS is_deleted
 FROM
 (

@@ -4,8 +4,7 @@ SELECT
     measure, service, bucket, route, stage, peer, detail,
     sum(n) AS seen, sum(represents) AS represented, sum(summed) AS total, max(greatest_value) AS most, max(latest) AS last,
     mapSort(mapFromArrays(groupArrayIf(slot, spreads), groupArrayIf(times, spreads))) AS spread,
-    arraySort(arrayFlatten(groupArray(shown))) AS ranked,
-    arraySlice(arrayFilter((x, i) -> indexOf(arrayMap(y -> y.2, ranked), x.2) = i, ranked, arrayEnumerate(ranked)), 1, 3) AS examples
+    groupArraySortedArray(6)(shown) AS examples
 FROM
 (
     SELECT
@@ -13,7 +12,7 @@ FROM
         toInt16(if(spreads AND value != 0, sign(value) * (1 + floor(16 * log2(abs(value)))), 0)) AS slot,
         count() AS n, sum(weight) AS represents, sum(weight * value) AS summed, max(value) AS greatest_value, maxIf(ts, dated) AS latest,
         sum(toUInt64(greatest(round(weight * 16), 1))) AS times,
-        groupArraySortedIf(12)((-value, trace_id), exemplary) AS shown
+        groupArraySortedIf(6)((-value, trace_id), exemplary) AS shown
     FROM
     (
 @facts

@@ -118,8 +118,8 @@ func measure(ctx context.Context, url string, o options) error {
 	for i, r := range reports {
 		rows[i].report = r
 		rows[i].small, rows[i].err = shortest(o.rounds, func() error { return r.ask(ctx, small) })
-		if rows[i].raw, err = small.askRaw(ctx, r, o.raw); err != nil {
-			rows[i].rawErr = err
+		if r.hasRaw() {
+			rows[i].raw, rows[i].rawErr = small.askRaw(ctx, r, o.raw)
 		}
 		fmt.Fprintf(os.Stderr, "%s: %s against %s\n", r.name, rows[i].small.Round(time.Millisecond), rows[i].raw.Round(time.Millisecond))
 	}
@@ -169,7 +169,12 @@ func table(rows []row, big bool) {
 		return fmt.Sprintf("%.0f", d.Seconds()*1e3)
 	}
 	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.1f\t", r.name, r.reads, cell(r.small, r.err), cell(r.raw, r.rawErr), r.raw.Seconds()/r.small.Seconds())
+		fmt.Fprintf(w, "%s\t%s\t%s\t", r.name, r.reads, cell(r.small, r.err))
+		if r.hasRaw() {
+			fmt.Fprintf(w, "%s\t%.1f\t", cell(r.raw, r.rawErr), r.raw.Seconds()/r.small.Seconds())
+		} else {
+			fmt.Fprint(w, "\t\t")
+		}
 		if big {
 			fmt.Fprintf(w, "%s\t%.2f\t", cell(r.big, r.bigErr), r.big.Seconds()/r.small.Seconds())
 		} else {
@@ -187,15 +192,15 @@ func table(rows []row, big bool) {
 	}
 }
 
-// figures are the least speed-up and the greatest growth. A report that was ended by a limit has a speed-up of none.
+// figures are the least speed-up of reports that raw spans can tell, and the greatest growth of all. A report that was ended by a limit has a speed-up of none.
 func figures(rows []row, big bool) {
 	least, growth, slow, grown := 0.0, 0.0, "", ""
-	for i, r := range rows {
+	for _, r := range rows {
 		speed := r.raw.Seconds() / r.small.Seconds()
 		if r.err != nil {
 			speed = 0
 		}
-		if i == 0 || speed < least {
+		if r.hasRaw() && (slow == "" || speed < least) {
 			least, slow = speed, r.name
 		}
 		if g := r.big.Seconds() / r.small.Seconds(); g > growth {

@@ -67,26 +67,52 @@ var reports = []report{
 		_, err := db.MarginDays(ctx, db.window(), "", "")
 		return err
 	}},
-	{"spent", "accounts", func(ctx context.Context, db *database) error {
+	{"spent", "tallies", func(ctx context.Context, db *database) error {
 		_, err := db.SpentDays(ctx, db.window(), nil, nil)
 		return err
 	}},
-	{"attribution", "accounts", func(ctx context.Context, db *database) error {
+	{"attribution", "tallies", func(ctx context.Context, db *database) error {
 		w := db.lastWeek()
 		_, err := db.Compare(ctx, storage.ComparisonQuestion{Window: w, Before: w.Shift(-week)})
 		return err
 	}},
-	{"findings", "verdicts, hops", rows((*storage.DB).Findings, (*database).window)},
-	{"orphans", "verdicts, hops", rows((*storage.DB).Orphans, (*database).window)},
-	{"stages", "hops", rows((*storage.DB).Stages, (*database).window)},
-	{"cancellations", "hops", rows((*storage.DB).Cancellations, (*database).window)},
-	{"local", "hops", rows((*storage.DB).Local, (*database).window)},
-	{"phases", "hops", rows((*storage.DB).Phases, (*database).window)},
-	{"retries", "hops", rows((*storage.DB).Retries, (*database).window)},
-	{"propagation", "hops", rows((*storage.DB).Propagation, (*database).window)},
-	{"dependencies", "hops", rows((*storage.DB).Dependencies, (*database).lastWeek)},
-	{"services", "hops", func(ctx context.Context, db *database) error {
+	{"findings", "tallies", rows((*storage.DB).Findings, (*database).window)},
+	{"orphans", "tallies", rows((*storage.DB).Orphans, (*database).window)},
+	{"stages", "tallies", rows((*storage.DB).Stages, (*database).window)},
+	{"cancellations", "tallies", rows((*storage.DB).Cancellations, (*database).window)},
+	{"local", "tallies", rows((*storage.DB).Local, (*database).window)},
+	{"phases", "tallies", rows((*storage.DB).Phases, (*database).window)},
+	{"retries", "tallies", rows((*storage.DB).Retries, (*database).window)},
+	{"propagation", "tallies", rows((*storage.DB).Propagation, (*database).window)},
+	{"dependencies", "tallies", rows((*storage.DB).Dependencies, (*database).lastWeek)},
+	{"services", "tallies", func(ctx context.Context, db *database) error {
 		_, err := db.Services(ctx, storage.ServiceQuestion{Window: db.window(), Limit: 1000})
+		return err
+	}},
+	{"facets", "tallies", func(ctx context.Context, db *database) error {
+		_, err := db.Facets(ctx, storage.FacetQuestion{SearchQuestion: storage.SearchQuestion{Window: db.window(), Limit: 100}})
+		return err
+	}},
+	{"conformance", "tallies", rows((*storage.DB).Conformance, (*database).window)},
+	{"reserves", "tallies", rows((*storage.DB).Reserves, (*database).window)},
+	{"advice", "tallies", func(ctx context.Context, db *database) error {
+		_, err := db.Advice(ctx, storage.AdviceQuestion{ReportQuestion: storage.ReportQuestion{Window: db.window(), Limit: 1000}, Rate: 0.001})
+		return err
+	}},
+	{"safe_budgets", "tallies", func(ctx context.Context, db *database) error {
+		_, err := db.SafeBudgets(ctx, storage.AdviceQuestion{ReportQuestion: storage.ReportQuestion{Window: db.window(), Limit: 1000}, Rate: 0.001})
+		return err
+	}},
+	{"map", "tallies", func(ctx context.Context, db *database) error {
+		_, err := db.Blamed(ctx, storage.ReportQuestion{Window: db.lastWeek()}, "")
+		return err
+	}},
+	{"limits", "limits", func(ctx context.Context, db *database) error {
+		_, err := db.Limits(ctx, storage.ReportQuestion{Window: db.window(), Limit: 1000})
+		return err
+	}},
+	{"search", "hops", func(ctx context.Context, db *database) error {
+		_, err := db.Search(ctx, storage.SearchQuestion{Window: db.window(), Limit: 100})
 		return err
 	}},
 }
@@ -114,6 +140,12 @@ func fillRaw(ctx context.Context, url string, plan load.Plan, days int) error {
 		fmt.Fprintf(os.Stderr, "raw spans of %d of %d days\n", i+1, days)
 	}
 	return nil
+}
+
+// hasRaw reports whether raw spans can tell what a report tells.
+func (r report) hasRaw() bool {
+	_, err := statements.Open("sql/raw_" + r.name + ".sql")
+	return err == nil
 }
 
 // askRaw asks the statement over raw spans once, or more over only so many days of them, as if the others took as long.

@@ -1047,6 +1047,8 @@ export interface components {
             watermark: components["schemas"]["Watermark"];
             /** @description the window reaches beyond the watermark */
             provisional: boolean;
+            /** @description lengths are taken from rollups and at most 2.2 % off; counts are exact */
+            approximate?: boolean;
             rows: components["schemas"]["DependencyRow"][];
             next: components["schemas"]["Next"];
             baseline: components["schemas"]["Window"];
@@ -1072,6 +1074,8 @@ export interface components {
             watermark: components["schemas"]["Watermark"];
             /** @description the window reaches beyond the watermark */
             provisional: boolean;
+            /** @description lengths are taken from rollups and at most 2.2 % off; counts are exact */
+            approximate?: boolean;
             rows: components["schemas"]["ReserveRow"][];
             next: components["schemas"]["Next"];
         };
@@ -1103,6 +1107,8 @@ export interface components {
             watermark: components["schemas"]["Watermark"];
             /** @description the window reaches beyond the watermark */
             provisional: boolean;
+            /** @description lengths are taken from rollups and at most 2.2 % off; counts are exact */
+            approximate?: boolean;
             rows: components["schemas"]["AttributionRow"][];
             next: components["schemas"]["Next"];
             before: components["schemas"]["Window"];
@@ -1183,6 +1189,8 @@ export interface components {
             watermark: components["schemas"]["Watermark"];
             /** @description the window reaches beyond the watermark */
             provisional: boolean;
+            /** @description lengths are taken from rollups and at most 2.2 % off; counts are exact */
+            approximate?: boolean;
             rows: components["schemas"]["AdviceRow"][];
             next: components["schemas"]["Next"];
             false_timeout_rate: number;
@@ -1421,6 +1429,8 @@ export interface components {
             watermark: components["schemas"]["Watermark"];
             /** @description the window reaches beyond the watermark */
             provisional: boolean;
+            /** @description lengths are taken from rollups and at most 2.2 % off; counts are exact */
+            approximate?: boolean;
             rows: components["schemas"]["Marker"][];
             next: components["schemas"]["Next"];
         };
@@ -1459,6 +1469,8 @@ export interface components {
             watermark: components["schemas"]["Watermark"];
             /** @description the window reaches beyond the watermark */
             provisional: boolean;
+            /** @description lengths are taken from rollups and at most 2.2 % off; counts are exact */
+            approximate?: boolean;
             rows: components["schemas"]["OrphanRow"][];
             next: components["schemas"]["Next"];
         };
@@ -1484,6 +1496,8 @@ export interface components {
             watermark: components["schemas"]["Watermark"];
             /** @description the window reaches beyond the watermark */
             provisional: boolean;
+            /** @description lengths are taken from rollups and at most 2.2 % off; counts are exact */
+            approximate?: boolean;
             rows: components["schemas"]["FindingRow"][];
             next: components["schemas"]["Next"];
         };
@@ -1507,6 +1521,8 @@ export interface components {
             watermark: components["schemas"]["Watermark"];
             /** @description the window reaches beyond the watermark */
             provisional: boolean;
+            /** @description lengths are taken from rollups and at most 2.2 % off; counts are exact */
+            approximate?: boolean;
             rows: components["schemas"]["StageRow"][];
             next: components["schemas"]["Next"];
         };
@@ -1548,6 +1564,8 @@ export interface components {
             watermark: components["schemas"]["Watermark"];
             /** @description the window reaches beyond the watermark */
             provisional: boolean;
+            /** @description lengths are taken from rollups and at most 2.2 % off; counts are exact */
+            approximate?: boolean;
             rows: components["schemas"]["CancellationRow"][];
             next: components["schemas"]["Next"];
         };
@@ -1567,6 +1585,8 @@ export interface components {
             watermark: components["schemas"]["Watermark"];
             /** @description the window reaches beyond the watermark */
             provisional: boolean;
+            /** @description lengths are taken from rollups and at most 2.2 % off; counts are exact */
+            approximate?: boolean;
             rows: components["schemas"]["CellRow"][];
             next: components["schemas"]["Next"];
             /** @enum {string} */
@@ -1592,6 +1612,8 @@ export interface components {
             watermark: components["schemas"]["Watermark"];
             /** @description the window reaches beyond the watermark */
             provisional: boolean;
+            /** @description lengths are taken from rollups and at most 2.2 % off; counts are exact */
+            approximate?: boolean;
             rows: components["schemas"]["PatienceRow"][];
             next: components["schemas"]["Next"];
             /** @description clients that left in the window */
@@ -1626,6 +1648,8 @@ export interface components {
             watermark: components["schemas"]["Watermark"];
             /** @description the window reaches beyond the watermark */
             provisional: boolean;
+            /** @description lengths are taken from rollups and at most 2.2 % off; counts are exact */
+            approximate?: boolean;
             rows: components["schemas"]["SpendRow"][];
             next: components["schemas"]["Next"];
         };
@@ -1661,6 +1685,8 @@ export interface components {
             watermark: components["schemas"]["Watermark"];
             /** @description the window reaches beyond the watermark */
             provisional: boolean;
+            /** @description lengths are taken from rollups and at most 2.2 % off; counts are exact */
+            approximate?: boolean;
             rows: components["schemas"]["LocalRow"][];
             next: components["schemas"]["Next"];
         };
@@ -1677,6 +1703,8 @@ export interface components {
             watermark: components["schemas"]["Watermark"];
             /** @description the window reaches beyond the watermark */
             provisional: boolean;
+            /** @description lengths are taken from rollups and at most 2.2 % off; counts are exact */
+            approximate?: boolean;
             rows: components["schemas"]["PhaseRow"][];
             next: components["schemas"]["Next"];
         };
@@ -1697,6 +1725,8 @@ export interface components {
             watermark: components["schemas"]["Watermark"];
             /** @description the window reaches beyond the watermark */
             provisional: boolean;
+            /** @description lengths are taken from rollups and at most 2.2 % off; counts are exact */
+            approximate?: boolean;
             rows: components["schemas"]["RetryRow"][];
             next: components["schemas"]["Next"];
         };
@@ -1720,6 +1750,8 @@ export interface components {
             watermark: components["schemas"]["Watermark"];
             /** @description the window reaches beyond the watermark */
             provisional: boolean;
+            /** @description lengths are taken from rollups and at most 2.2 % off; counts are exact */
+            approximate?: boolean;
             rows: components["schemas"]["PropagationRow"][];
             next: components["schemas"]["Next"];
         };
@@ -1739,6 +1771,8 @@ export interface components {
             watermark: components["schemas"]["Watermark"];
             /** @description the window reaches beyond the watermark */
             provisional: boolean;
+            /** @description lengths are taken from rollups and at most 2.2 % off; counts are exact */
+            approximate?: boolean;
             rows: components["schemas"]["ConformanceRow"][];
             next: components["schemas"]["Next"];
         };
@@ -1775,6 +1809,8 @@ export interface components {
             watermark: components["schemas"]["Watermark"];
             /** @description the window reaches beyond the watermark */
             provisional: boolean;
+            /** @description lengths are taken from rollups and at most 2.2 % off; counts are exact */
+            approximate?: boolean;
             rows: components["schemas"]["LimitRow"][];
             next: components["schemas"]["Next"];
         };
@@ -1803,6 +1839,8 @@ export interface components {
             watermark: components["schemas"]["Watermark"];
             /** @description the window reaches beyond the watermark */
             provisional: boolean;
+            /** @description lengths are taken from rollups and at most 2.2 % off; counts are exact */
+            approximate?: boolean;
             rows: components["schemas"]["DependencyRow"][];
             next: components["schemas"]["Next"];
         };
