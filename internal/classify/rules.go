@@ -38,11 +38,12 @@ type Row struct {
 
 	Example string `mapstructure:"example" yaml:"example"` // a real text that a Text row must match
 	Source  string `mapstructure:"source" yaml:"source"`   // where the row is known from
+	Checked string `mapstructure:"checked" yaml:"checked"` // the file, with its version, in which name or text were seen
 }
 
 // rowKeys are the keys of a row in a file.
 var rowKeys = []string{"grpc", "http", "flag", "code", "type", "whole", "text", "system", "on", "rule", "cause", "phase",
-	"outcome", "stop", "example", "source"}
+	"outcome", "stop", "example", "source", "checked"}
 
 // ReadRules reads rows from a file of the form `rules: [{…}, …]`. Errors name the line.
 func ReadRules(path string) ([]Row, error) {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -58,6 +59,27 @@ func TestEveryRowSpeaks(t *testing.T) {
 				t.Errorf("%s: rule %q, want %q", name, got, row.Rule)
 			}
 		}
+	}
+}
+
+// checkedRows is how many of the built-in rows name the version of the file in which they were seen.
+var checkedRows = regexp.MustCompile(`(\d+) of the (\d+) rows were seen`)
+
+// TestDocsCountCheckedRows: what docs/classification.md says of the rows' sources is true.
+func TestDocsCountCheckedRows(t *testing.T) {
+	docs, err := os.ReadFile("../../docs/classification.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked, all := 0, BuiltinRows()
+	for _, row := range all {
+		if row.Checked != "" {
+			checked++
+		}
+	}
+	said := checkedRows.FindSubmatch(docs)
+	if said == nil || string(said[1]) != strconv.Itoa(checked) || string(said[2]) != strconv.Itoa(len(all)) {
+		t.Errorf("%d of the %d rows were seen; the docs say %q", checked, len(all), said)
 	}
 }
 
