@@ -1,7 +1,7 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { Exclusions } from "../model/exclusions.ts";
 import type { Filters } from "../model/filters.ts";
-import { reportParams } from "../model/reports.ts";
+import { mostRows, reportParams } from "../model/reports.ts";
 import { lengthOf, type Window } from "../model/window.ts";
 import { ApiError, getJSON, getText } from "./client.ts";
 import type { Advice, Answer, AttributionReport, CellReport, Facets, Health, MarkerList, PatienceReport, ReportName, Reports, ServiceList, Statement, Trace, TraceSearch } from "./shapes.ts";
@@ -20,10 +20,8 @@ function refreshOf(window: Window): number | false {
   return (lengthOf(window) ?? 0) > 86_400 ? 4 * refresh : refresh;
 }
 
-const most = 1000;
-
 async function ask<Name extends ReportName>(name: Name, filters: Filters, cursor: string, signal?: AbortSignal): Promise<Answer<Reports[Name]>> {
-  return getJSON(`/reports/${name}`, { ...reportParams(name, filters), cursor, limit: most }, signal);
+  return getJSON(`/reports/${name}`, { ...reportParams(name, filters), cursor, limit: mostRows }, signal);
 }
 
 /** A report for a window and those of the filters that it knows. */
@@ -89,7 +87,7 @@ export function useMarkers(window: Window, service = "") {
 export function useAttribution(params: Record<string, string>, enabled = true) {
   return useQuery({
     queryKey: ["attribution", params],
-    queryFn: ({ signal }) => getJSON<AttributionReport>("/reports/attribution", { ...params, limit: most }, signal),
+    queryFn: ({ signal }) => getJSON<AttributionReport>("/reports/attribution", { ...params, limit: mostRows }, signal),
     placeholderData: keepPreviousData,
     enabled,
   });
@@ -99,7 +97,7 @@ export function useAttribution(params: Record<string, string>, enabled = true) {
 export function useAdvice(params: Record<string, string>) {
   return useQuery({
     queryKey: ["advice", params],
-    queryFn: ({ signal }) => getJSON<Advice>("/policies/advice", { ...params, limit: most }, signal),
+    queryFn: ({ signal }) => getJSON<Advice>("/policies/advice", { ...params, limit: mostRows }, signal),
     placeholderData: keepPreviousData,
     staleTime: 60_000,
   });
@@ -130,7 +128,7 @@ export function useCells(filters: Filters) {
   const params = reportParams("cells", filters);
   return useQuery({
     queryKey: ["cells", params],
-    queryFn: ({ signal }) => getJSON<CellReport>("/reports/cells", { ...params, limit: most }, signal),
+    queryFn: ({ signal }) => getJSON<CellReport>("/reports/cells", { ...params, limit: mostRows }, signal),
     placeholderData: keepPreviousData,
     staleTime: 60_000,
     // Nothing yet is a worker that has just begun.
@@ -143,7 +141,7 @@ export function usePatience(filters: Filters) {
   const params = reportParams("patience", filters);
   return useQuery({
     queryKey: ["patience", params],
-    queryFn: ({ signal }) => getJSON<PatienceReport>("/reports/patience", { ...params, limit: most }, signal),
+    queryFn: ({ signal }) => getJSON<PatienceReport>("/reports/patience", { ...params, limit: mostRows }, signal),
     placeholderData: keepPreviousData,
     staleTime: 60_000,
     refetchInterval: refreshOf({ from: filters["from"] ?? "", to: filters["to"] ?? "" }),

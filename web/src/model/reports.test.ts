@@ -6,9 +6,9 @@ it("asks a report only for what it knows", () => {
   expect(reportParams("orphans", { from: "now-1h", to: "", service: "a", route: "/b", late: "true" })).toEqual({ from: "now-1h", service: "a" });
 });
 
-it("writes the same question for the command line", () => {
-  expect(curlOf("http://x:1", "/reports/local", { service: "it's" }, false)).toBe("curl -s 'http://x:1/api/v1/reports/local?service=it%27s'");
-  expect(curlOf("http://x:1", "/health", {}, true)).toContain('-H "Authorization: Bearer $LAXITY_TOKEN"');
+it("TestIssueCurlAsksTheSame: writes the same question, with as many rows as the page shows, for the command line", () => {
+  expect(curlOf("http://x:1", "/reports/local", { service: "it's" }, false)).toBe("curl -s 'http://x:1/api/v1/reports/local?service=it%27s&limit=1000'");
+  expect(curlOf("http://x:1", "/reports/local", {}, true)).toContain('-H "Authorization: Bearer $LAXITY_TOKEN"');
 });
 
 it("writes rows as CSV", () => {
