@@ -76,11 +76,8 @@ func labelsOf(t *trace) labels {
 func strippedLabels(t *trace) labels {
 	l := labelsOf(t)
 	l.must = slices.DeleteFunc(l.must, func(m sign) bool {
-		if _, none := untold[m.rule]; none {
-			return true
-		}
-		// A call that ends because its caller left is no error: its span has neither status nor error.type.
-		return m.rule == verdict.RuleOrphanWork && t.has(leaves...)
+		_, none := untold[m.rule]
+		return none
 	})
 	for _, c := range l.may {
 		if c.rule == verdict.RuleOrphanWork {
