@@ -12,13 +12,17 @@ import (
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 )
 
-// patience is how long branches that were ended are waited for, so that they can be seen to stop. Once the request is over
-// there is nothing else to do.
+// patience is how long branches that were ended are waited for, so that they can be seen to stop: at most a tenth of what is
+// left for the answer. Once the request is over there is nothing else to do.
 func patience(ctx context.Context) time.Duration {
 	if ctx.Err() != nil {
 		return 100 * time.Millisecond
 	}
-	return 10 * time.Millisecond
+	const most = 10 * time.Millisecond
+	if left, ok := budget.Remaining(ctx); ok {
+		return min(most, max(left/10, 0))
+	}
+	return most
 }
 
 // arrival is what became of one branch.
@@ -236,15 +240,11 @@ func (f *fan[T]) verdict() error {
 		}
 	}
 	over := f.parent.Err() != nil && len(f.failed) > 0
+	for _, b := range f.branches {
+		budget.CountDecision(f.parent, b.Name, b.Peer, f.decision(b, over))
+	}
 	if over || len(missing) > 0 || f.valid < f.plan.Quorum {
 		return &IncompleteError{Missing: missing, Valid: f.valid, Quorum: f.plan.Quorum, Err: errors.Join(f.errs...)}
-	}
-	for _, b := range f.branches {
-		decision := budgetattr.DecisionRun
-		if slices.Contains(without, b.Name) {
-			decision = budgetattr.DecisionSkip
-		}
-		budget.CountDecision(f.parent, b.Name, b.Peer, decision)
 	}
 	if en := budget.FromContext(f.parent); en != nil {
 		for _, name := range without {
@@ -252,4 +252,17 @@ func (f *fan[T]) verdict() error {
 		}
 	}
 	return nil
+}
+
+// decision is what became of a branch, for the metric: also that of a fan-out that lacks something.
+func (f *fan[T]) decision(b *Branch[T], over bool) budgetattr.Decision {
+	switch {
+	case !slices.Contains(f.failed, b):
+		return budgetattr.DecisionRun
+	case over:
+		return budgetattr.DecisionCancel
+	case b.Mandatory:
+		return budgetattr.DecisionReject
+	}
+	return budgetattr.DecisionSkip
 }
