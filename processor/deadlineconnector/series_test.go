@@ -2,6 +2,7 @@ package deadlineconnector
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"unsafe"
 )
@@ -38,5 +39,21 @@ func TestBucketsBeyond32BitsAreExact(t *testing.T) {
 	table.clear(g, &g.points[0])
 	if got := table.bucketsOf(g, &g.points[0], nil); got[0] != 0 || got[2] != 0 {
 		t.Errorf("buckets %v after clearing", got)
+	}
+}
+
+// A label that is no text, and the text that stands for it, are one series; so are labels that differ beyond what is kept.
+func TestLabelsAreCleanedOnce(t *testing.T) {
+	r := newRig(t, nil)
+	long := strings.Repeat("r", maxText)
+	for _, route := range []string{"/pay\xff", "/pay\uFFFD", long, long + "x"} {
+		r.entry("shop", route, 1, 0.5)
+		r.entry("shop", route, 1, 0.5)
+	}
+	got := r.flush()
+	got.want(t, "deadline.requests{outcome=done,route=/pay\uFFFD,service=shop}", 4)
+	got.want(t, "deadline.requests{outcome=done,route="+long+",service=shop}", 4)
+	if n := got.total("deadline.requests"); n != 8 {
+		t.Errorf("%g requests", n)
 	}
 }
