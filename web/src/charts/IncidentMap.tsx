@@ -90,12 +90,15 @@ interface Placed {
 /** Moves names apart that would lie on each other, and drops those that find no room. */
 function spread(points: { one: Dependency; x: number; y: number }[], size: (calls: number) => number, width: number): Placed[] {
   const taken: { x: number; y: number; width: number }[] = [];
+  // A name may lie on its own dot's height, not on another dot.
+  const dots = points.map((point) => ({ point, r: size(point.one.calls) }));
+  const clear = (of: (typeof points)[number], x: number, y: number, width: number) => dots.every(({ point, r }) => point === of || Math.abs(point.y - y) >= r + 6 || x + width < point.x - r || point.x + r < x);
   const free = (x: number, y: number, width: number) => y > top + 4 && y < height - bottom - 4 && taken.every((other) => Math.abs(other.y - y) >= 15 || x + width < other.x || other.x + other.width < x);
   return [...points].sort((a, b) => b.one.calls - a.one.calls).map((point) => {
     const text = point.one.label.length * 7;
     const side = point.x > width - 190 ? -1 : 1;
     const start = side > 0 ? point.x + size(point.one.calls) : point.x - size(point.one.calls) - text - 8;
-    const y = [0, 16, -16, 30, -30].map((by) => point.y + by).find((candidate) => free(start, candidate, text + 8)) ?? null;
+    const y = [0, 16, -16, 30, -30, 45, -45].map((by) => point.y + by).find((candidate) => free(start, candidate, text + 8) && clear(point, start, candidate, text + 8)) ?? null;
     if (y !== null) taken.push({ x: start, y, width: text + 8 });
     return { ...point, labelY: y };
   });

@@ -9,7 +9,7 @@ import { loud } from "../model/alerts.ts";
 import { cancellationConcern, degrading, degradingSentence, forecast, missedConcern, missedOverTime, noForecast, orphanConcern, runningOut } from "../model/concerns.ts";
 import { windowOf, withFilter } from "../model/filters.ts";
 import { formatCount, formatRatio, formatSeconds } from "../model/seconds.ts";
-import { forNobody, place as placeName } from "../model/sentences.ts";
+import { byPlace, forNobody, place as placeName } from "../model/sentences.ts";
 import { groupBy } from "../model/sums.ts";
 import { comparedWindow } from "../model/window.ts";
 import { words } from "../model/words.ts";
@@ -119,7 +119,7 @@ function Orphans({ place }: { place: PlaceState }) {
   if (!orphans.data) return <Pending what="orphan work" error={orphans.error} />;
   const said = orphanConcern(orphans.data.rows);
   if (!said) return <Concern tone="good" path={path(place, "/orphans")}>Nobody works for callers that left</Concern>;
-  const groups = groupBy(orphans.data.rows, (row) => row.service, orphans.data.rows.some((row) => row.orphan_s > 0) ? (row) => row.orphan_s : forNobody).filter((group) => group.total > 0);
+  const groups = groupBy(byPlace(orphans.data.rows), (row) => row.service, orphans.data.rows.some((row) => row.orphan_s > 0) ? (row) => row.orphan_s : forNobody).filter((group) => group.total > 0);
   return (
     <Concern tone="bad" path={path(place, "/orphans")} picture={<BarList label="Seconds by service" most={3} bars={groups.map((group) => ({ key: group.key, label: group.key, text: formatSeconds(group.total), parts: [{ label: "s", value: group.total, colour: "var(--bad)" }] }))} />}>
       {said}

@@ -11,6 +11,11 @@ it("adds no second twice that was orphan work and work after a cancellation", ()
   expect(orphanSentence(rows)).toBe("11 s of work for callers that no longer waited, 10 s of it in rerank; 2 s more after cancellations");
 });
 
+it("takes the caller's cause and the callee's own for the same work", () => {
+  const rows = [row({ cause: "local_deadline", orphan_s: 4 }), row({ cause: "upstream_deadline", post_cancel_s: 4 })];
+  expect(orphanSentence(rows)).toBe("4 s of work for callers that no longer waited, all of it in rerank");
+});
+
 it("TestIssueUnknownIsNotHealthy: says that nothing is known rather than that all is well", () => {
   const dependency = { service: "a", peer: "b", stage: "", generosity: null, slowdown: null, quadrant: "healthy" } as DependencyRow;
   expect(dependencySentence([dependency])).toContain("No dependency can be judged");

@@ -10,7 +10,19 @@ export function forNobody(row: Pick<OrphanRow, "orphan_s" | "post_cancel_s">): n
   return Math.max(row.orphan_s, row.post_cancel_s);
 }
 
-export function orphanSentence(rows: readonly OrphanRow[]): string {
+/** Rows of one place as one: a caller's cause and a callee's own are two rows about the same work. */
+export function byPlace(rows: readonly OrphanRow[]): OrphanRow[] {
+  const places = new Map<string, OrphanRow>();
+  for (const row of rows) {
+    const key = JSON.stringify([row.service, row.stage, row.peer]);
+    const found = places.get(key);
+    places.set(key, found ? { ...found, orphan_s: found.orphan_s + row.orphan_s, post_cancel_s: found.post_cancel_s + row.post_cancel_s, still_running: found.still_running + row.still_running, share_of_busy: (found.share_of_busy ?? 0) + (row.share_of_busy ?? 0) } : row);
+  }
+  return [...places.values()];
+}
+
+export function orphanSentence(answered: readonly OrphanRow[]): string {
+  const rows = byPlace(answered);
   const [most] = groupBy(rows, (row) => row.service, rows.some((row) => row.orphan_s > 0) ? (row) => row.orphan_s : forNobody);
   const orphan = sum(rows, (row) => row.orphan_s);
   const post = sum(rows, (row) => row.post_cancel_s);
@@ -30,7 +42,9 @@ export function findingSentence(rows: readonly FindingRow[]): string {
 }
 
 export function stageSentence(rows: readonly StageRow[]): string {
-  const worst = [...rows].filter((row) => row.degraded > 0).sort((a, b) => (b.degraded_ratio ?? 0) - (a.degraded_ratio ?? 0))[0];
+  // Two calls of two tell less than a tenth of a thousand.
+  const often = (row: StageRow) => Number(row.calls >= 20);
+  const worst = [...rows].filter((row) => row.degraded > 0).sort((a, b) => often(b) - often(a) || (b.degraded_ratio ?? 0) - (a.degraded_ratio ?? 0))[0];
   if (!worst) return `No stage was skipped, replaced or cut short in ${formatCount(sum(rows, (row) => row.calls))} calls`;
   const [decision] = addCounts([Object.fromEntries(Object.entries(worst.decisions).filter(([code]) => code !== "run"))])[0] ?? [""];
   return `${worst.stage || "A stage"} of ${place(worst.service, worst.route)} did not run as meant in ${formatRatio(worst.degraded_ratio)} of its calls${decision ? `, most often ${lower(words(decision))}` : ""}`;

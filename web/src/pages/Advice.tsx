@@ -49,7 +49,7 @@ export function Advice() {
       </div>
       <FilterBar names={filterNames} place={place}>
         <label>
-          <span aria-hidden="true">Good calls that a limit may cut</span>
+          <span aria-hidden="true" title="Good calls that a limit may cut">May cut</span>
           <select aria-label="Good calls that a limit may cut" value={rate} onChange={(event) => place.change({ rate: event.target.value === usualRate ? "" : event.target.value })}>
             {[...new Set([...rates, rate])].map((one) => <option key={one} value={one}>{formatRatio(Number(one))}</option>)}
           </select>

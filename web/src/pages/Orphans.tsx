@@ -7,7 +7,7 @@ import { ReportPage } from "../components/ReportPage.tsx";
 import { TraceLinks } from "../components/TraceLinks.tsx";
 import { searchPath, windowOf } from "../model/filters.ts";
 import { formatSeconds } from "../model/seconds.ts";
-import { forNobody, orphanSentence } from "../model/sentences.ts";
+import { byPlace, forNobody, orphanSentence } from "../model/sentences.ts";
 import { groupBy, sum } from "../model/sums.ts";
 import { words } from "../model/words.ts";
 
@@ -41,7 +41,7 @@ export function Orphans() {
 }
 
 function byService(rows: readonly OrphanRow[], place: PlaceState): Bar[] {
-  return groupBy(rows, (row) => row.service, forNobody).map((group) => {
+  return groupBy(byPlace(rows), (row) => row.service, forNobody).map((group) => {
     const orphan = sum(group.rows, (row) => row.orphan_s);
     const beyond = group.total - orphan;
     return {
