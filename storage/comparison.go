@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/laxity-dev/laxity/internal/trend"
 )
@@ -153,16 +154,23 @@ const wholeRoute = "*"
 
 // compareTallied compares two windows by the tallies of each.
 func (db *DB) compareTallied(ctx context.Context, q ComparisonQuestion, later, before *tallyPlan) ([]RouteComparison, error) {
+	var found [2][]spending
+	asking, ctx := errgroup.WithContext(ctx)
+	for window, plan := range []*tallyPlan{before, later} {
+		asking.Go(func() (err error) {
+			found[window], err = tallied(ctx, db, "spending", plan, q.parameters(maxMakeups), func(r *spending) []any {
+				return []any{&r.service, &r.route, &r.traffic, &r.WithBudget, &r.Seen, &r.Missed, &r.margins[0], &r.margins[1], &r.margins[2], &r.requests, &r.margin,
+					&r.budget, &r.squares, &r.spent}
+			})
+			return err
+		})
+	}
+	if err := asking.Wait(); err != nil {
+		return nil, err
+	}
 	var answer []RouteComparison
 	index := map[[2]string]int{}
-	for window, plan := range []*tallyPlan{before, later} {
-		rows, err := tallied(ctx, db, "spending", plan, q.parameters(maxMakeups), func(r *spending) []any {
-			return []any{&r.service, &r.route, &r.traffic, &r.WithBudget, &r.Seen, &r.Missed, &r.margins[0], &r.margins[1], &r.margins[2], &r.requests, &r.margin,
-				&r.budget, &r.squares, &r.spent}
-		})
-		if err != nil {
-			return nil, err
-		}
+	for window, rows := range found {
 		for i := range rows {
 			r := &rows[i]
 			at, ok := index[[2]string{r.service, r.route}]

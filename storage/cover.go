@@ -114,24 +114,31 @@ func ceil(at time.Time, length time.Duration) time.Time {
 }
 
 func (c cover) parameters() map[string]any {
-	dirty := Window{c.From, c.From}
-	if n := len(c.dirtyMinutes); n > 0 {
-		dirty = Window{c.dirtyMinutes[0], c.dirtyMinutes[n-1].Add(time.Minute)}
-		if dirty.From.Before(c.From) {
-			dirty.From = c.From
-		}
-		if dirty.To.After(c.To) {
-			dirty.To = c.To
-		}
-	}
-	return map[string]any{
-		"dirty_0": dirty.From.UnixNano(), "dirty_1": dirty.To.UnixNano(),
+	all := map[string]any{
 		"from": c.From.UnixNano(), "to": c.To.UnixNano(),
 		"minute_0": c.minutes.From.UnixNano(), "minute_1": c.minutes.To.UnixNano(),
 		"hour_0": c.hours.From.UnixNano(), "hour_1": c.hours.To.UnixNano(),
 		"day_0": c.days.From.UnixNano(), "day_1": c.days.To.UnixNano(),
 		"dirty_minutes": starts(c.dirtyMinutes), "dirty_hours": starts(c.dirtyHours), "dirty_days": starts(c.dirtyDays),
 	}
+	// What is dirty is enclosed too, so that the sort keys find it.
+	for name, dirty := range map[string]struct {
+		buckets []time.Time
+		length  time.Duration
+	}{"dirty": {c.dirtyMinutes, time.Minute}, "dirty_hour": {c.dirtyHours, time.Hour}, "dirty_day": {c.dirtyDays, 24 * time.Hour}} {
+		around := Window{c.From, c.From}
+		if n := len(dirty.buckets); n > 0 {
+			around = Window{dirty.buckets[0], dirty.buckets[n-1].Add(dirty.length)}
+			if around.From.Before(c.From) {
+				around.From = c.From
+			}
+			if around.To.After(c.To) {
+				around.To = c.To
+			}
+		}
+		all[name+"_0"], all[name+"_1"] = around.From.UnixNano(), around.To.UnixNano()
+	}
+	return all
 }
 
 //go:embed queries/retention.sql

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"errors"
 	"math"
 	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/internal/verdict"
@@ -123,7 +126,7 @@ func (db *DB) Dependencies(ctx context.Context, q ReportQuestion) ([]DependencyR
 
 // talliedDependencies asks tallies for the window and for its baseline.
 func (db *DB) talliedDependencies(ctx context.Context, q ReportQuestion) ([]foundDependency, error) {
-	ask := func(plan *tallyPlan) (rows []foundDependency, err error) {
+	ask := func(ctx context.Context, plan *tallyPlan) (rows []foundDependency, err error) {
 		parameters := q.parameters()
 		parameters["limit"] = maxDependencies
 		return tallied(ctx, db, "dependencies", plan, parameters, func(r *foundDependency) []any {
@@ -131,23 +134,25 @@ func (db *DB) talliedDependencies(ctx context.Context, q ReportQuestion) ([]foun
 				&r.answered, &r.between, &r.Fresh.Calls, &r.fresh, &r.freshTail, &r.Reused.Calls, &r.reused, &r.reusedTail, &r.Examples, instant{&r.lastSeen}}
 		})
 	}
-	rows, err := ask(q.tally)
-	if err != nil {
-		return nil, err
-	}
 	plan, err := db.planTally(ctx, q.Baseline(), Window{From: q.Baseline().From, To: q.To})
 	if err != nil {
 		return nil, err
 	}
-	before := map[[3]string]foundDependency{}
+	var earlier []foundDependency
+	asking, ctx := errgroup.WithContext(ctx)
 	if plan != nil {
-		earlier, err := ask(plan)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range earlier {
-			before[[3]string{r.Service, r.Peer, r.Stage}] = r
-		}
+		asking.Go(func() (err error) {
+			earlier, err = ask(ctx, plan)
+			return err
+		})
+	}
+	rows, err := ask(ctx, q.tally)
+	if err := errors.Join(err, asking.Wait()); err != nil {
+		return nil, err
+	}
+	before := map[[3]string]foundDependency{}
+	for _, r := range earlier {
+		before[[3]string{r.Service, r.Peer, r.Stage}] = r
 	}
 	for i := range rows {
 		r := &rows[i]

@@ -155,17 +155,19 @@ func (p *tallyPlan) rows(subject string) string {
 	part := func(table Step, from, to, clean string) string {
 		return strings.NewReplacer("@table", string(table), "@subject", subject, "@from", from, "@to", to, "@clean", clean).Replace(tallyFile("tally_part"))
 	}
-	outside := func(w, bucket, dirty string) string {
-		return "(at < fromUnixTimestamp64Nano({" + w + "_0:Int64}, 'UTC') OR at >= fromUnixTimestamp64Nano({" + w + "_1:Int64}, 'UTC')" +
-			" OR start - start % " + bucket + " IN {" + dirty + ":Array(Int64)})"
+	// Outside of the longer buckets, and inside of those that are dirty.
+	outside := func(w, length string) string {
+		at := func(name string) string { return "fromUnixTimestamp64Nano({" + name + ":Int64}, 'UTC')" }
+		return "(at < " + at(w+"_0") + " OR at >= " + at(w+"_1") + " OR at >= " + at("dirty_"+w+"_0") + " AND at < " + at("dirty_"+w+"_1") +
+			" AND start - start % " + length + " IN {dirty_" + w + "s:Array(Int64)})"
 	}
 	parts := []string{part(StepTallyDays, "day_0", "day_1", "start NOT IN {dirty_days:Array(Int64)}")}
 	if c.hours != c.days || len(c.dirtyDays) > 0 {
 		parts = append(parts, part(StepTallyHours, "hour_0", "hour_1",
-			outside("day", "86400000000000", "dirty_days")+" AND start NOT IN {dirty_hours:Array(Int64)}"))
+			outside("day", "86400000000000")+" AND start NOT IN {dirty_hours:Array(Int64)}"))
 	}
 	if !judged(subject) && (c.minutes != c.hours || len(c.dirtyHours) > 0) {
-		parts = append(parts, part(StepStretches, "minute_0", "minute_1", outside("hour", "3600000000000", "dirty_hours")))
+		parts = append(parts, part(StepStretches, "minute_0", "minute_1", outside("hour", "3600000000000")))
 	}
 	if c.From.Before(c.minutes.From) || c.minutes.To.Before(c.To) {
 		parts = append(parts, "    SELECT measure, service, bucket AS start, route, stage, peer, detail, seen, represented, total, most, last, spread, examples\n"+

@@ -6,7 +6,7 @@
 -- day_0, day_1               of that, what is taken from days
 -- dirty_minutes, _hours,     starts of buckets that are read from what they are made of instead
 --   _days
--- dirty_0, dirty_1           enclose the dirty minutes within the window
+-- dirty_0, dirty_1           enclose the dirty minutes within the window, dirty_hour_0 and so on the hours and days
 -- bucket                     width in nanoseconds, or 0
 -- service, route             exact; '' means any
 -- keys                       cityHash64(service, route) of the routes wanted; empty means all
@@ -16,8 +16,8 @@
 WITH
     n -> toInt16(if(n = 0, 0, sign(n) * (1 + floor(16 * log2(abs(n)))))) AS slot,
     k -> if(k = 0, 0., sign(k) * exp2((abs(k) - 0.5) / 16)) AS middle,
-    (m, q) -> middle(mapKeys(m)[arrayFirstIndex(c -> c >= q * arraySum(mapValues(m)), arrayCumSum(mapValues(m)))]) AS pick
-SELECT * EXCEPT (margin_map, used_map, budget_map)
+    m -> arrayMap(n -> toUInt64(greatest(round(n * 16), 1)), mapValues(m)) AS times
+SELECT service, route, key, at, requests, seen, with_budget, answers, late_answers, ended, margins, margin, used_p50, usable_margins, budget_p50, budgets
 FROM
 (
     SELECT
@@ -32,13 +32,10 @@ FROM
         toUInt64(round(sum(r.late))) AS late_answers,
         toUInt64(round(sum(r.exhausted))) AS ended,
         sum(r.margins) AS margins,
-        mapSort(sumMap(r.margin)) AS margin_map,
-        mapSort(sumMap(r.used)) AS used_map,
-        mapSort(sumMap(r.budget)) AS budget_map,
-        if(margins = 0, [0, 0, 0], arrayMap(q -> toInt64(pick(margin_map, q)), [0.05, 0.5, 0.95])) AS margin,
-        if(empty(used_map), 0., pick(used_map, 0.5) / 1e9) AS used_p50,
-        toUInt64(ceil(arraySum(mapValues(used_map)))) AS usable_margins,
-        if(empty(budget_map), 0, toInt64(pick(budget_map, 0.5))) AS budget_p50,
+        if(margins = 0, [0, 0, 0], arrayMap(k -> toInt64(middle(k)), quantilesExactWeightedArray(0.05, 0.5, 0.95)(mapKeys(r.margin), times(r.margin)))) AS margin,
+        toUInt64(ceil(sum(arraySum(mapValues(r.used))))) AS usable_margins,
+        if(usable_margins = 0, 0., middle(quantileExactWeightedArray(0.5)(mapKeys(r.used), times(r.used))) / 1e9) AS used_p50,
+        if(budgets = 0, 0, toInt64(middle(quantileExactWeightedArray(0.5)(mapKeys(r.budget), times(r.budget))))) AS budget_p50,
         sum(r.budgets) AS budgets
     FROM
     (
@@ -56,7 +53,8 @@ FROM
         WHERE at >= fromUnixTimestamp64Nano({hour_0:Int64}, 'UTC')
             AND at < fromUnixTimestamp64Nano({hour_1:Int64}, 'UTC')
             AND (at < fromUnixTimestamp64Nano({day_0:Int64}, 'UTC') OR at >= fromUnixTimestamp64Nano({day_1:Int64}, 'UTC')
-                OR start - start % 86400000000000 IN {dirty_days:Array(Int64)})
+                OR at >= fromUnixTimestamp64Nano({dirty_day_0:Int64}, 'UTC') AND at < fromUnixTimestamp64Nano({dirty_day_1:Int64}, 'UTC')
+                    AND start - start % 86400000000000 IN {dirty_days:Array(Int64)})
             AND start NOT IN {dirty_hours:Array(Int64)}
             AND ({service:String} = '' OR service = {service:String})
             AND ({route:String} = '' OR route = {route:String})
@@ -67,7 +65,8 @@ FROM
         WHERE at >= fromUnixTimestamp64Nano({minute_0:Int64}, 'UTC')
             AND at < fromUnixTimestamp64Nano({minute_1:Int64}, 'UTC')
             AND (at < fromUnixTimestamp64Nano({hour_0:Int64}, 'UTC') OR at >= fromUnixTimestamp64Nano({hour_1:Int64}, 'UTC')
-                OR start - start % 3600000000000 IN {dirty_hours:Array(Int64)})
+                OR at >= fromUnixTimestamp64Nano({dirty_hour_0:Int64}, 'UTC') AND at < fromUnixTimestamp64Nano({dirty_hour_1:Int64}, 'UTC')
+                    AND start - start % 3600000000000 IN {dirty_hours:Array(Int64)})
             AND start NOT IN {dirty_minutes:Array(Int64)}
             AND ({service:String} = '' OR service = {service:String})
             AND ({route:String} = '' OR route = {route:String})

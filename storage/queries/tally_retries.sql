@@ -33,8 +33,6 @@ FROM
         FROM
 @tally(calls) AS t
         WHERE startsWith(measure, 'call.')
-            AND (service, stage, peer) IN (SELECT service, stage, peer FROM
-@tally(attempts) AS a)
         GROUP BY service, stage, peer
     ) AS c ON c.service = r.service AND c.stage = r.stage AND c.peer = r.peer
 )

@@ -1,16 +1,18 @@
 -- spent_days.sql from rollups.
-WITH splitByChar('.', toString(measure)) AS parts
+WITH
+    measure = 'granted' OR startsWith(measure, 'spent.') AS amounts,
+    startsWith(measure, 'degraded.') AS refused
 SELECT
     service, route,
     start - start % 86400000000000 AS day,
-    if(measure = 'granted', '', parts[2]) AS kind,
+    toString(multiIf(measure = 'granted', '', refused, substring(measure, 10), substring(measure, 7))) AS kind,
     toString(stage) AS place,
     toString(peer) AS called,
-    sumIf(total, measure = 'granted' OR parts[1] = 'spent') / 1e9 AS amount,
-    if(kind = '', sum(represented), sumIf(total, parts[1] = 'calls')) AS calls,
-    sumIf(total, parts[1] = 'degraded') AS degraded,
-    sumIf(seen, measure = 'granted' OR parts[1] = 'spent') AS all_seen,
-    sumIf(represented, measure = 'granted' OR parts[1] = 'spent') AS requests
+    sumIf(total, amounts) / 1e9 AS amount,
+    if(kind = '', sum(represented), sumIf(total, startsWith(measure, 'calls.'))) AS calls,
+    sumIf(total, refused) AS degraded,
+    sumIf(seen, amounts) AS all_seen,
+    sumIf(represented, amounts) AS requests
 FROM
 @tally(spending) AS t
 WHERE (measure = 'granted' OR startsWith(measure, 'spent.') OR startsWith(measure, 'calls.') OR startsWith(measure, 'degraded.'))
