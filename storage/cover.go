@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -121,12 +122,19 @@ func (c cover) parameters() map[string]any {
 		"day_0": c.days.From.UnixNano(), "day_1": c.days.To.UnixNano(),
 		"dirty_minutes": starts(c.dirtyMinutes), "dirty_hours": starts(c.dirtyHours), "dirty_days": starts(c.dirtyDays),
 	}
+	// What lies around the shortest buckets. A range that is empty lies where nothing is, or else the key would find what encloses it.
+	for i, edge := range []Window{{c.From, c.minutes.From}, {c.minutes.To, c.To}} {
+		if !edge.From.Before(edge.To) {
+			edge = Window{time.Unix(0, 0), time.Unix(0, 0)}
+		}
+		all[fmt.Sprintf("edge_%d", 2*i)], all[fmt.Sprintf("edge_%d", 2*i+1)] = edge.From.UnixNano(), edge.To.UnixNano()
+	}
 	// What is dirty is enclosed too, so that the sort keys find it.
 	for name, dirty := range map[string]struct {
 		buckets []time.Time
 		length  time.Duration
 	}{"dirty": {c.dirtyMinutes, time.Minute}, "dirty_hour": {c.dirtyHours, time.Hour}, "dirty_day": {c.dirtyDays, 24 * time.Hour}} {
-		around := Window{c.From, c.From}
+		around := Window{time.Unix(0, 0), time.Unix(0, 0)}
 		if n := len(dirty.buckets); n > 0 {
 			around = Window{dirty.buckets[0], dirty.buckets[n-1].Add(dirty.length)}
 			if around.From.Before(c.From) {

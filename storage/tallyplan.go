@@ -175,7 +175,7 @@ func (p *tallyPlan) rows(subject string) string {
 	}
 	sql := "(\n" + strings.Join(parts, "    UNION ALL\n") + ")"
 	if judged(subject) {
-		sql = strings.NewReplacer("{minute_", "{judged_minute_", "{hour_", "{judged_hour_", "{day_", "{judged_day_", "{dirty_", "{judged_dirty_").Replace(sql)
+		sql = strings.NewReplacer("{edge_", "{judged_edge_", "{minute_", "{judged_minute_", "{hour_", "{judged_hour_", "{day_", "{judged_day_", "{dirty_", "{judged_dirty_").Replace(sql)
 	}
 	return sql
 }
@@ -187,7 +187,7 @@ func edges(by string) string {
 		less, more = " -"+by, " +"+by
 	}
 	at := func(name string) string { return "fromUnixTimestamp64Nano({" + name + ":Int64}, 'UTC')" }
-	return "ts >= " + at("from") + less + " AND ts < " + at("minute_0") + more + " OR ts >= " + at("minute_1") + less + " AND ts < " + at("to") + more
+	return "ts >= " + at("edge_0") + less + " AND ts < " + at("edge_1") + more + " OR ts >= " + at("edge_2") + less + " AND ts < " + at("edge_3") + more
 }
 
 // tallied asks a statement of the tallies.

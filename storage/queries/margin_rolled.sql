@@ -1,7 +1,7 @@
 -- How much of its budget did each route have left, from rollups as far as they reach? With a bucket of 0 one row per route in the
 -- order of margin.sql; else one row per route and bucket, oldest first.
--- from, to                   nanoseconds since 1970, from inclusive, to exclusive
--- minute_0, minute_1         what is taken from minutes or longer buckets; before and after it hops are read
+-- minute_0, minute_1         what is taken from minutes or longer buckets, nanoseconds since 1970, from inclusive, to exclusive
+-- edge_0 to edge_3           what is read from hops before and after it
 -- hour_0, hour_1             of that, what is taken from hours or days
 -- day_0, day_1               of that, what is taken from days
 -- dirty_minutes, _hours,     starts of buckets that are read from what they are made of instead
@@ -89,8 +89,8 @@ FROM
                 h.answered AND isNotNull(margin_ns) AND ifNull(budget_received_ns, 0) > 0) AS used,
             sumMapIf(map(slot(ifNull(budget_received_ns, 0)), weight), isNotNull(budget_received_ns)) AS budget
         FROM hops AS h FINAL
-        WHERE ((ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC') AND ts < fromUnixTimestamp64Nano({minute_0:Int64}, 'UTC'))
-                OR (ts >= fromUnixTimestamp64Nano({minute_1:Int64}, 'UTC') AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC'))
+        WHERE ((ts >= fromUnixTimestamp64Nano({edge_0:Int64}, 'UTC') AND ts < fromUnixTimestamp64Nano({edge_1:Int64}, 'UTC'))
+                OR (ts >= fromUnixTimestamp64Nano({edge_2:Int64}, 'UTC') AND ts < fromUnixTimestamp64Nano({edge_3:Int64}, 'UTC'))
                 OR (ts >= fromUnixTimestamp64Nano({dirty_0:Int64}, 'UTC') AND ts < fromUnixTimestamp64Nano({dirty_1:Int64}, 'UTC')
                     AND toUnixTimestamp64Nano(ts) - toUnixTimestamp64Nano(ts) % 60000000000 IN {dirty_minutes:Array(Int64)}))
             AND entry
