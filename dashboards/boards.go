@@ -116,7 +116,7 @@ func metricBoards() []board {
 				{title: "Accepted spans", unit: "ops", kind: number, width: 6, asks: []ask{{total(of("otelcol_receiver_accepted_spans_total")), ""}}},
 				{title: "Refused and failed spans", unit: "ops", kind: number, width: 6, asks: []ask{{total(of("otelcol_receiver_refused_spans_total")) + " + " + total(of("otelcol_receiver_failed_spans_total")), ""}}},
 				{title: "Quarantined spans", unit: "ops", kind: number, width: 6, asks: []ask{{total(of("otelcol_exporter_deadline_quarantined_spans_total")), ""}}},
-				{title: "Worker lag", unit: "s", kind: number, width: 6, asks: []ask{{`max(laxity_worker_lag_seconds{job="laxity-worker"})`, ""}}},
+				{title: "Worker lag", unit: "s", kind: number, width: 6, asks: []ask{{`max(laxity_worker_lag_seconds{job="laxity-worker",step!="tallies"})`, ""}}},
 				{title: "Spans in and out", unit: "ops", asks: []ask{
 					{total(of("otelcol_receiver_accepted_spans_total")), "accepted"},
 					{rate("exporter", of("otelcol_exporter_sent_spans_total")), "sent to {{exporter}}"}}},

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -132,7 +133,7 @@ func limits() slo.Settings {
 }
 
 // workerLag is more than the worker's trail of a minute and what it takes for a pass.
-const workerLag = 80 * time.Second
+const workerLag = 90 * time.Second
 
 // install starts everything.
 func install(t *testing.T) *installation {
@@ -217,8 +218,20 @@ func (i *installation) observe(t *testing.T, pages ...string) string {
 	for n, page := range pages {
 		scrape["scrape_configs"].([]tree)[n]["static_configs"] = []tree{{"targets": []string{page}}}
 	}
-	return run(t, append(listening, `Server is ready`), "prometheus", "--config.file", put("prometheus.yaml", scrape), "--storage.tsdb.path", t.TempDir(),
+	address := run(t, listening, "prometheus", "--config.file", put("prometheus.yaml", scrape), "--storage.tsdb.path", t.TempDir(),
 		"--web.listen-address", "127.0.0.1:0", "--rules.alert.resend-delay", "1s").said[0]
+	wait(t, 3*time.Minute, func() error { // it may say that it is ready before it says where
+		response, err := http.Get("http://" + address + "/-/ready")
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("Prometheus: %s", response.Status)
+		}
+		return nil
+	})
+	return address
 }
 
 // load plays the sample services for some time.

@@ -121,7 +121,8 @@ func Level(m slo.Measure, by []string, hour time.Duration, least float64) string
 		enough := sum(by, plain(series(JobCollector, budgetattr.MetricMargin, "_count"), hour))
 		return fmt.Sprintf("histogram_quantile(%g, %s) and (%s >= %g)", slo.MarginQuantile, buckets, enough, least)
 	case slo.WorkerLag:
-		return fmt.Sprintf("max(laxity_worker_lag_seconds{job=%q})", JobWorker)
+		// Tallies are counted stretch by stretch of five minutes, and lag by so much.
+		return fmt.Sprintf(`max(laxity_worker_lag_seconds{job=%q,step!="tallies"})`, JobWorker)
 	case slo.Down:
 		return fmt.Sprintf(`sum by (job) (up{job=~"%[1]s|%[2]s"} == bool 0) or absent(up{job="%[1]s"}) or absent(up{job="%[2]s"})`, JobCollector, JobWorker)
 	}
