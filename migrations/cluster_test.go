@@ -57,6 +57,54 @@ func TestClusterStatements(t *testing.T) {
 	}
 }
 
+// The statements of the cluster's form run one after the other, on one server that stands for every: with keepers that are not
+// replicated, and a table without rows for what is distributed. After each migration both tables of a pair have the same columns.
+func TestClusterTablesAgree(t *testing.T) {
+	engine := enginetest.Start(t)
+	database := engine.NewDatabase(t)
+	statements, err := Statements(database, "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := strings.NewReplacer(" ON CLUSTER 'main'", "", "'/clickhouse/tables/{uuid}/{shard}', '{replica}', ", "",
+		"'/clickhouse/tables/{uuid}/{shard}', '{replica}'", "", "ENGINE = Replicated", "ENGINE = ")
+	distributed := regexp.MustCompile(`ENGINE = Distributed\(.*\)`)
+	name := regexp.MustCompile(`\b(CREATE TABLE IF NOT EXISTS|CREATE MATERIALIZED VIEW IF NOT EXISTS|ALTER TABLE|TO|FROM|AS|VIEW IF EXISTS|TABLE IF EXISTS) ([a-z]\w*)`)
+	for _, statement := range statements {
+		if strings.Contains(statement, "schema_migrations") {
+			continue
+		}
+		sql := name.ReplaceAllString(distributed.ReplaceAllString(alone.Replace(statement), "ENGINE = Null"), "${1} "+database+".${2}")
+		if _, err := engine.Query(sql); err != nil {
+			t.Fatalf("%v\n%s", err, sql)
+		}
+	}
+	out, err := engine.Query("SELECT table, toString(groupArray((name, type, default_kind, default_expression))) FROM (SELECT * FROM system.columns WHERE database = '" +
+		database + "' ORDER BY table, position) GROUP BY table FORMAT TSVRaw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns := map[string]string{}
+	for line := range strings.Lines(out) {
+		table, list, _ := strings.Cut(line, "\t")
+		columns[table] = list
+	}
+	pairs := 0
+	for table, list := range columns {
+		whole, local := strings.CutSuffix(table, localSuffix)
+		if !local {
+			continue
+		}
+		pairs++
+		if columns[whole] != list {
+			t.Errorf("%s has the columns\n%s\n%s has\n%s", whole, columns[whole], table, list)
+		}
+	}
+	if pairs < 10 {
+		t.Errorf("%d pairs of tables", pairs)
+	}
+}
+
 func takeBack(t *testing.T) (all []string) {
 	t.Helper()
 	source, err := newClusterSource("it's main", "laxity")

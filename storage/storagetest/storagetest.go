@@ -12,7 +12,6 @@ import (
 	"github.com/laxity-dev/laxity/internal/hop"
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/internal/verdict"
-	"github.com/laxity-dev/laxity/migrations"
 	"github.com/laxity-dev/laxity/storage"
 )
 
@@ -36,7 +35,7 @@ func OpenOn(t testing.TB, engine *enginetest.Engine) *Store {
 	t.Helper()
 	database := engine.NewDatabase(t)
 	dsn := engine.DSN(database)
-	if _, err := migrations.Up(t.Context(), migrations.Config{DSN: dsn}); err != nil {
+	if err := migrate(t.Context(), engine, database); err != nil {
 		t.Fatal(err)
 	}
 	// A loaded machine is not what tests look for.
