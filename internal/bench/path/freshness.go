@@ -24,7 +24,10 @@ func freshness(ctx context.Context, binary, dir, contrib string, all mode, rate 
 	}
 	defer s.stop()
 	earlier := rate * 20 / spansPerTrace
-	if err := s.ingest(ctx, all, makeRequests(0, earlier), earlier, 0); err != nil {
+	if err := s.ingest(ctx, all, makeRequests(0, earlier, time.Now().Add(-time.Duration(earlier)*apart)), earlier, 0); err != nil {
+		return nil, err
+	}
+	if err := s.age(ctx); err != nil {
 		return nil, err
 	}
 	if err := s.startWorker(ctx); err != nil {
@@ -115,7 +118,7 @@ func (s *stack) load(ctx context.Context, first, rate int, lasts time.Duration) 
 	sent := 0
 	for began := time.Now(); ; {
 		due := int(min(time.Since(began), lasts).Seconds() * float64(rate) / spansPerTrace)
-		for _, request := range makeRequests(first+sent, due-sent) {
+		for _, request := range makeRequests(first+sent, due-sent, time.Now()) {
 			if err := until(ctx, func() error { return export(ctx, s.conn, request) }); err != nil {
 				return fmt.Errorf("load: %w", err)
 			}

@@ -46,6 +46,7 @@ func run(ctx context.Context) error {
 	spans := flag.Int("spans", 600_000, "spans of one measurement")
 	rounds := flag.Int("rounds", 3, "measurements of each way, in turn")
 	binary := flag.String("laxity", "", "binary to measure; built from this checkout by default")
+	only := flag.Int("only", -1, "measure one way alone, for profiles: 0 contrib exporter, 1 all tables, 2 without raw spans")
 	worker := flag.Bool("worker", false, "with the worker judging as many spans meanwhile, and how soon a span is in a report")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "laxity-bench-path")
@@ -62,18 +63,23 @@ func run(ctx context.Context) error {
 		}
 	}
 	traces := *spans / spansPerTrace
-	requests := makeRequests(traces, traces)
+	lasted := time.Duration(traces) * apart
+	requests := makeRequests(traces, traces, time.Now().Add(-lasted))
 	contrib := filepath.Join(dir, "contrib.yaml")
 	modes := modes(contrib, *worker)
 	var earlier [][]byte
 	figures := []string{1: "path_rate", 2: "path_rate_hops"}
 	if *worker {
-		earlier = makeRequests(0, traces)
+		earlier = makeRequests(0, traces, time.Now().Add(-2*lasted))
 		figures = []string{1: "ingest_rate", 2: "ingest_rate_hops"}
 	}
 	rates := make([][]result, len(modes))
 	for round := range *rounds {
 		for i, m := range modes {
+			if *only >= 0 && i != *only {
+				rates[i] = append(rates[i], result{})
+				continue
+			}
 			r, err := measure(ctx, *binary, filepath.Join(dir, fmt.Sprintf("%d-%d", round, i)), contrib, m, requests, earlier, traces)
 			if err != nil {
 				return fmt.Errorf("%s: %w", m.name, err)
@@ -82,13 +88,30 @@ func run(ctx context.Context) error {
 		}
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "way\tspans/s\tcollector µs/span\tengine µs/span\tcollector peak MiB\t")
+	fmt.Fprintln(w, "way\tspans/s\tcollector µs/span\tengine µs/span\tworker µs/span\tjudged\tcollector peak MiB\t")
 	for i, m := range modes {
-		fmt.Fprintf(w, "%s\t%.0f\t%.2f\t%.2f\t%.0f\t\n", m.name, median(rates[i], func(r result) float64 { return r.rate }),
-			median(rates[i], func(r result) float64 { return r.collectorCPU }), median(rates[i], func(r result) float64 { return r.engineCPU }),
-			median(rates[i], func(r result) float64 { return r.peakMiB }))
+		of := func(f func(result) float64) float64 { return median(rates[i], f) }
+		fmt.Fprintf(w, "%s\t%.0f\t%.2f\t%.2f\t%.2f\t%.0f%%\t%.0f\t\n", m.name, of(func(r result) float64 { return r.rate }),
+			of(func(r result) float64 { return r.collectorCPU }), of(func(r result) float64 { return r.engineCPU }),
+			of(func(r result) float64 { return r.workerCPU }), of(func(r result) float64 { return r.judged * 100 }),
+			of(func(r result) float64 { return r.peakMiB }))
 	}
 	w.Flush()
+	if *worker {
+		for i, m := range modes[1:] {
+			if *only >= 0 && *only != i+1 {
+				continue
+			}
+			r, err := judge(ctx, *binary, filepath.Join(dir, "judge"), contrib, m, earlier, traces)
+			if err != nil {
+				return fmt.Errorf("%s: judge: %w", m.name, err)
+			}
+			fmt.Printf("%s, judged alone: %.0f spans/s, worker %.2f µs/span, engine %.2f µs/span\n", m.name, r.rate, r.workerCPU, r.engineCPU)
+		}
+	}
+	if *only >= 0 {
+		return nil
+	}
 	for i, figure := range figures {
 		if figure == "" {
 			continue
@@ -127,5 +150,8 @@ func median(all []result, of func(result) float64) float64 {
 		values[i] = of(r)
 	}
 	slices.Sort(values)
+	if len(values) == 0 {
+		return 0
+	}
 	return values[len(values)/2]
 }

@@ -18,9 +18,10 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// result of one measurement: spans a second, and microseconds of processor time for each span.
+// result of one measurement: spans a second, microseconds of processor time for each span, and which share of the earlier traces
+// the worker judged meanwhile.
 type result struct {
-	rate, collectorCPU, engineCPU, peakMiB float64
+	rate, collectorCPU, engineCPU, workerCPU, judged, peakMiB float64
 }
 
 // contribYAML is the collector of the comparison: the same receiver, limiter, queue and batches as the built-in pipeline.
@@ -79,23 +80,94 @@ func measure(ctx context.Context, binary, dir, contrib string, m mode, requests,
 		already = traces
 	}
 	if m.worker {
+		if err := s.age(ctx); err != nil {
+			return result{}, err
+		}
 		if err := s.startWorker(ctx); err != nil {
 			return result{}, err
 		}
 	}
 	e, c := s.engine, s.collector
-	engineBefore, collectorBefore := e.cpu(), c.cpu()
+	engineBefore, collectorBefore, workerBefore := e.cpu(), c.cpu(), s.worker.cpu()
 	began := time.Now()
 	if err := s.ingest(ctx, m, requests, traces, already); err != nil {
 		return result{}, err
 	}
 	spans := float64(traces * spansPerTrace)
+	lasted := time.Since(began)
+	judged, err := s.judged(ctx)
+	if err != nil {
+		return result{}, err
+	}
 	return result{
-		rate:         spans / time.Since(began).Seconds(),
+		rate:         spans / lasted.Seconds(),
 		collectorCPU: (c.cpu() - collectorBefore).Seconds() * 1e6 / spans,
 		engineCPU:    (e.cpu() - engineBefore).Seconds() * 1e6 / spans,
+		workerCPU:    (s.worker.cpu() - workerBefore).Seconds() * 1e6 / spans,
+		judged:       float64(judged) / float64(max(traces, 1)),
 		peakMiB:      c.peakMiB(),
 	}, nil
+}
+
+// judge measures the worker on spans that are there, while nothing arrives.
+func judge(ctx context.Context, binary, dir, contrib string, m mode, requests [][]byte, traces int) (result, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return result{}, err
+	}
+	defer os.RemoveAll(dir)
+	s, err := startStack(ctx, binary, dir, contrib, m.args)
+	if err != nil {
+		return result{}, err
+	}
+	defer s.stop()
+	if err := s.ingest(ctx, m, requests, traces, 0); err != nil {
+		return result{}, err
+	}
+	if err := until(ctx, s.merged); err != nil {
+		return result{}, err
+	}
+	if err := s.age(ctx); err != nil {
+		return result{}, err
+	}
+	engineBefore, began := s.engine.cpu(), time.Now()
+	if err := s.startWorker(ctx); err != nil {
+		return result{}, err
+	}
+	err = until(ctx, func() error {
+		judged, err := s.judged(ctx)
+		if err == nil && judged < traces {
+			err = fmt.Errorf("%d traces of %d judged", judged, traces)
+		}
+		return err
+	})
+	spans := float64(traces * spansPerTrace)
+	return result{
+		rate:      spans / time.Since(began).Seconds(),
+		engineCPU: (s.engine.cpu() - engineBefore).Seconds() * 1e6 / spans,
+		workerCPU: s.worker.cpu().Seconds() * 1e6 / spans,
+	}, err
+}
+
+// merged is an error while the engine merges what was inserted.
+func (s *stack) merged() error {
+	before := s.engine.cpu()
+	time.Sleep(500 * time.Millisecond)
+	if busy := s.engine.cpu() - before; busy > 50*time.Millisecond {
+		return fmt.Errorf("the engine still merges: %s in half a second", busy)
+	}
+	return nil
+}
+
+// judged is how many traces the worker has judged; each of them has an account.
+func (s *stack) judged(ctx context.Context) (int, error) {
+	if s.worker == nil {
+		return 0, nil
+	}
+	text, err := query(ctx, s.address, "SELECT uniqExact(trace_id) FROM accounts")
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(text)
 }
 
 // ingest sends requests and waits until all rows of their traces, beside those of earlier traces, can be read.
@@ -182,7 +254,7 @@ func until(ctx context.Context, ask func() error) error {
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(10 * time.Millisecond):
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
@@ -214,6 +286,9 @@ type process struct{ cmd *exec.Cmd }
 func start(ctx context.Context, binary string, args ...string) (*process, error) {
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Stderr = os.Stderr
+	if os.Getenv("ZOUT") != "" {
+		cmd.Stdout = os.Stderr
+	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -227,6 +302,9 @@ func (p *process) stop() {
 
 // cpu is the processor time so far, of all threads, in units of a hundredth of a second.
 func (p *process) cpu() time.Duration {
+	if p == nil {
+		return 0
+	}
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {
 		return 0

@@ -22,14 +22,16 @@ const (
 	tracesPerRequest = 50
 )
 
-// makeRequests returns encoded requests that hold so many traces, numbered from first.
-func makeRequests(first, traces int) [][]byte {
+// apart is between the starts of two traces: as they come at 20,000 spans a second.
+const apart = 600 * time.Microsecond
+
+// makeRequests returns encoded requests that hold so many traces, numbered from first, one after the other since start.
+func makeRequests(first, traces int, start time.Time) [][]byte {
 	var requests [][]byte
-	now := uint64(time.Now().UnixNano())
 	for at := first; at < first+traces; at += tracesPerRequest {
 		shop, stock := service("shop"), service("stock")
 		for n := at; n < min(at+tracesPerRequest, first+traces); n++ {
-			addTrace(&shop.ScopeSpans[0].Spans, &stock.ScopeSpans[0].Spans, n, now+uint64(n)*10_000)
+			addTrace(&shop.ScopeSpans[0].Spans, &stock.ScopeSpans[0].Spans, n, uint64(start.Add(time.Duration(n-first)*apart).UnixNano()))
 		}
 		requests = append(requests, encode(shop, stock))
 	}

@@ -59,11 +59,13 @@ func (s *stack) start(ctx context.Context, dir, otlp string, args []string) (err
 	return until(ctx, func() error { return export(ctx, s.conn, nil) })
 }
 
-// startWorker starts the worker on what has arrived so far, as if that were two minutes ago, so that it works at once.
+// age makes what has arrived so far look two minutes older, so that a worker works on it at once.
+func (s *stack) age(ctx context.Context) error {
+	_, err := query(ctx, s.address, "ALTER TABLE hops UPDATE ingested_at = ingested_at - INTERVAL 2 MINUTE WHERE 1 SETTINGS mutations_sync = 1")
+	return err
+}
+
 func (s *stack) startWorker(ctx context.Context) (err error) {
-	if _, err := query(ctx, s.address, "ALTER TABLE hops UPDATE ingested_at = ingested_at - INTERVAL 2 MINUTE WHERE 1 SETTINGS mutations_sync = 1"); err != nil {
-		return err
-	}
 	s.worker, err = start(ctx, s.binary, "worker", "--clickhouse", s.dsn, "--worker-metrics-listen", "127.0.0.1:0", "--every", "1s")
 	return err
 }
