@@ -197,7 +197,7 @@ func newAlertHistoryCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			query, output, err := reportQuery(cmd)
+			query, output, err := reportQuery(cmd, nil)
 			if err != nil {
 				return err
 			}
@@ -229,9 +229,7 @@ func newAlertHistoryCommand() *cobra.Command {
 			return writeAlertHistory(cmd.OutOrStdout(), report)
 		},
 	}
-	addReportFlags(cmd)
-	_ = cmd.Flags().MarkHidden("route") // the API refuses them: history is asked by the name of the alert
-	_ = cmd.Flags().MarkHidden("service")
+	addReportFlags(cmd, nil)
 	return cmd
 }
 

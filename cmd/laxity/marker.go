@@ -91,7 +91,7 @@ func newMarkerListCommand() *cobra.Command {
 		Short: "List the markers, newest first",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			query, output, err := reportQuery(cmd)
+			query, output, err := reportQuery(cmd, []string{"service"})
 			if err != nil {
 				return err
 			}
@@ -117,8 +117,7 @@ func newMarkerListCommand() *cobra.Command {
 			return writeMarkers(cmd.OutOrStdout(), body)
 		},
 	}
-	addReportFlags(cmd)
-	_ = cmd.Flags().MarkHidden("route") // the API refuses it: a marker has no route
+	addReportFlags(cmd, []string{"service"})
 	cmd.Flags().String("environment", "", "only markers of this environment, or of all")
 	cmd.Flags().Bool("observed", false, "also versions of services that showed for the first time")
 	return cmd

@@ -39,27 +39,53 @@ func newReportCommand() *cobra.Command {
 	return cmd
 }
 
-// addReportFlags adds the flags every report takes.
-func addReportFlags(cmd *cobra.Command) {
+// ofRequests are filters of reports over requests.
+var ofRequests = []string{"service", "route", "environment", "version", "outcome", "late", "margin-lt", "margin-gt"}
+
+// filterHelp says what filters do that are no filter by one field.
+var filterHelp = map[string]string{
+	"before-from": "begin of the window to compare with (default the same hours a week earlier)",
+	"before-to":   "end of the window to compare with",
+	"marker":      "compare the time after this marker with the time before it",
+	"reach":       "how far to look to both sides of the marker (default 24h)",
+	"environment": "only this deployment environment",
+	"version":     "only this version of the service",
+	"outcome":     "only requests with this outcome",
+	"late":        "only requests that were late (true) or were not (false)",
+	"margin-lt":   "only requests with a margin below this many seconds",
+	"margin-gt":   "only requests with a margin above this many seconds",
+	"quadrant":    "only healthy, stingy_caller, slow_dependency or both",
+	"measure":     "margin (of answered requests with a budget) or duration (of all)",
+}
+
+// addReportFlags adds the flags every report takes, and its filters.
+func addReportFlags(cmd *cobra.Command, filters []string) {
 	addAPIFlags(cmd)
 	cmd.Flags().String("since", "24h", "how far to look back: 90s, 30m, 24h, 7d")
 	cmd.Flags().String("from", "", "begin of the window in RFC 3339, instead of --since")
 	cmd.Flags().String("to", "", "end of the window in RFC 3339 (default now)")
-	cmd.Flags().String("service", "", "only this service")
-	cmd.Flags().String("route", "", "only this route")
 	cmd.Flags().Int("limit", 100, "most rows to print, up to 1000")
+	cmd.Flags().String("cursor", "", "go on behind an earlier answer: the next of its json")
 	cmd.Flags().StringP("output", "o", "table", "table, json or csv")
+	for _, name := range filters {
+		about, special := filterHelp[name]
+		if !special {
+			about = "only this " + name
+		}
+		cmd.Flags().String(name, "", about)
+	}
 }
 
 // reportQuery turns the flags of addReportFlags into the query of the API.
-func reportQuery(cmd *cobra.Command) (url.Values, string, error) {
+func reportQuery(cmd *cobra.Command, filters []string) (url.Values, string, error) {
 	query := url.Values{}
-	for _, name := range []string{"service", "route", "limit", "from", "to"} {
+	for _, name := range append([]string{"limit", "cursor", "from", "to"}, filters...) {
 		if value := cmd.Flags().Lookup(name).Value.String(); value != "" {
-			query.Set(name, value)
+			query.Set(strings.ReplaceAll(name, "-", "_"), value)
 		}
 	}
-	if !query.Has("from") {
+	// A marker has a window of its own.
+	if !query.Has("from") && (!query.Has("marker") || cmd.Flags().Changed("since")) {
 		query.Set("from", "now-"+cmd.Flags().Lookup("since").Value.String())
 	}
 	output := cmd.Flags().Lookup("output").Value.String()
@@ -101,7 +127,7 @@ func newReportMarginCommand() *cobra.Command {
 		Short: "How much of the budget each route had left, the least first",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			query, output, err := reportQuery(cmd)
+			query, output, err := reportQuery(cmd, ofRequests)
 			if err != nil {
 				return err
 			}
@@ -126,7 +152,7 @@ func newReportMarginCommand() *cobra.Command {
 			return writeMarginTable(cmd.OutOrStdout(), report)
 		},
 	}
-	addReportFlags(cmd)
+	addReportFlags(cmd, ofRequests)
 	return cmd
 }
 

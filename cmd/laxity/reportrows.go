@@ -18,7 +18,7 @@ import (
 // reportSpec is a report whose rows are printed as they come.
 type reportSpec struct {
 	name, short, heading string
-	// filters are flags beside those of every report.
+	// filters are the parameters of its route, beside those of every report.
 	filters []string
 	// place are the fields that name a row, printed in one column of the table.
 	place []string
@@ -35,22 +35,6 @@ type reportColumn struct {
 	format       func(any) string
 }
 
-// filterHelp says what filters do that are no filter by one field.
-var filterHelp = map[string]string{
-	"before-from": "begin of the window to compare with (default the same hours a week earlier)",
-	"before-to":   "end of the window to compare with",
-	"marker":      "compare the time after this marker with the time before it",
-	"reach":       "how far to look to both sides of the marker (default 24h)",
-	"environment": "only this deployment environment",
-	"version":     "only this version of the service",
-	"outcome":     "only requests with this outcome",
-	"late":        "only requests that were late (true) or were not (false)",
-	"margin-lt":   "only requests with a margin below this many seconds",
-	"margin-gt":   "only requests with a margin above this many seconds",
-	"measure":     "margin (of answered requests with a budget) or duration (of all)",
-	"quadrant":    "only healthy, stingy_caller, slow_dependency or both",
-}
-
 // placeWidth and figureWidth leave 80 columns for five figures.
 const (
 	placeWidth  = 35
@@ -60,7 +44,7 @@ const (
 var reportSpecs = []reportSpec{
 	{
 		name: "orphans", short: "Who works for callers that no longer wait, the most time first",
-		heading: "orphan and post-cancel work; busy = orphan time ÷ the service's time", filters: []string{"stage", "peer", "cause"},
+		heading: "orphan and post-cancel work; busy = orphan time ÷ the service's time", filters: []string{"service", "stage", "peer", "cause"},
 		place: []string{"service", "stage", "peer", "cause"},
 		columns: []reportColumn{{"spans", "spans", whole}, {"orphan_s", "orphan", lasting}, {"post_cancel_s", "after", lasting},
 			{"still_running", "running", whole}, {"share_of_busy", "busy", share}},
@@ -68,14 +52,14 @@ var reportSpecs = []reportSpec{
 	},
 	{
 		name: "findings", short: "Which findings there were, the gravest first",
-		heading: "findings by rule and place", filters: []string{"stage", "peer", "cause", "rule"},
+		heading: "findings by rule and place", filters: []string{"service", "route", "stage", "peer", "cause", "rule"},
 		place:   []string{"rule", "service", "stage", "peer"},
 		columns: []reportColumn{{"severity", "severity", word}, {"spans", "spans", whole}, {"traces", "traces", whole}, {"amount_s", "amount", lasting}},
 		more:    []string{"last_seen_at", "example_trace_ids"},
 	},
 	{
 		name: "stages", short: "Where chains degrade, per stage",
-		heading: "stages; degraded = the decision was not to run", filters: []string{"environment", "version", "outcome", "late", "margin-lt", "margin-gt", "stage", "peer", "cause"},
+		heading: "stages; degraded = the decision was not to run", filters: append([]string{"stage", "peer", "cause"}, ofRequests...),
 		place: []string{"service", "route", "stage", "peer"},
 		columns: []reportColumn{{"calls", "calls", whole}, {"degraded", "degraded", whole}, {"degraded_ratio", "ratio", share},
 			{"spend_p50_s", "p50", lasting}, {"spend_p95_s", "p95", lasting}},
@@ -83,14 +67,14 @@ var reportSpecs = []reportSpec{
 	},
 	{
 		name: "cancellations", short: "Why requests were cancelled, and how long clients wait",
-		heading: "cancelled requests; patience = how long clients waited that left", filters: []string{"environment", "version", "outcome", "late", "margin-lt", "margin-gt", "cause"},
+		heading: "cancelled requests; patience = how long clients waited that left", filters: append([]string{"cause"}, ofRequests...),
 		place: []string{"service", "route", "cause"},
 		columns: []reportColumn{{"sent", "sent", whole}, {"confirmed", "stopped", whole}, {"patience_p50_s", "patience", lasting},
 			{"patience_p95_s", "p95", lasting}, {"budget_p50_s", "budget", lasting}},
 	},
 	{
 		name: "cells", short: "How requests are spread over time and what they had left, or took",
-		heading: "requests by time and margin, or with --measure duration by how long they took", filters: []string{"environment", "version", "outcome", "late", "margin-lt", "margin-gt", "rule", "measure"},
+		heading: "requests by time and margin, or with --measure duration by how long they took", filters: append([]string{"rule", "measure"}, ofRequests...),
 		place: []string{"at"},
 		columns: []reportColumn{{"low_s", "from", lasting}, {"high_s", "below", lasting}, {"requests", "requests", whole}, {"seen", "seen", whole},
 			{"missed", "missed", whole}},
@@ -98,14 +82,14 @@ var reportSpecs = []reportSpec{
 	},
 	{
 		name: "patience", short: "When clients leave, and whether their budget had ended by then",
-		heading: "clients that left, by how long they had waited; gone = left by then", filters: []string{"environment", "version", "outcome", "late", "margin-lt", "margin-gt", "cause"},
+		heading: "clients that left, by how long they had waited; gone = left by then", filters: append([]string{"cause"}, ofRequests...),
 		columns: []reportColumn{{"after_s", "waited", lasting}, {"up_to_s", "below", lasting}, {"left", "left", whole}, {"early", "early", whole},
 			{"gone_ratio", "gone", share}},
 		more: []string{"with_budget", "example_trace_ids"},
 	},
 	{
 		name: "spend", short: "What requests spend where, on average and over time",
-		heading: "mean spend of an answered request on the waited path; budget = granted", filters: []string{"environment", "version", "outcome", "late", "margin-lt", "margin-gt", "rule"},
+		heading: "mean spend of an answered request on the waited path; budget = granted", filters: append([]string{"rule"}, ofRequests...),
 		place: []string{"service", "route", "part", "stage", "peer"},
 		columns: []reportColumn{{"mean_s", "mean", lasting}, {"share_of_budget", "share", share}, {"calls_per_request", "calls", factor},
 			{"degraded_ratio", "not run", share}, {"requests", "requests", whole}},
@@ -113,14 +97,14 @@ var reportSpecs = []reportSpec{
 	},
 	{
 		name: "local", short: "Who spends the budget before calling anybody",
-		heading: "work before the first call, medians", filters: []string{"environment", "version", "outcome", "late", "margin-lt", "margin-gt"},
+		heading: "work before the first call, medians", filters: ofRequests,
 		place: []string{"service", "route"},
 		columns: []reportColumn{{"requests", "requests", whole}, {"before_first_call_p50_s", "before", lasting},
 			{"share_of_budget_p50", "share", share}, {"queue_p50_s", "queue", lasting}},
 	},
 	{
 		name: "phases", short: "In which phase calls time out",
-		heading: "timeouts by phase, and how long the phases take", filters: []string{"environment", "version", "peer", "phase"},
+		heading: "timeouts by phase, and how long the phases take", filters: []string{"service", "environment", "version", "peer", "phase"},
 		place: []string{"service", "peer", "phase"},
 		columns: []reportColumn{{"timeouts", "timeouts", whole}, {"fresh", "fresh", whole}, {"reused", "reused", whole}, {"p50_s", "p50", lasting},
 			{"p99_s", "p99", lasting}},
@@ -128,7 +112,7 @@ var reportSpecs = []reportSpec{
 	},
 	{
 		name: "retries", short: "What retries bring",
-		heading: "retries; wasted = cut by time", filters: []string{"environment", "version", "stage", "peer"},
+		heading: "retries; wasted = cut by time", filters: []string{"service", "environment", "version", "stage", "peer"},
 		place: []string{"service", "stage", "peer", "layer"},
 		columns: []reportColumn{{"calls", "calls", whole}, {"attempts_per_call", "per call", factor}, {"skipped", "skipped", whole},
 			{"wasted", "wasted", whole}, {"wasted_s", "for", lasting}},
@@ -136,7 +120,7 @@ var reportSpecs = []reportSpec{
 	},
 	{
 		name: "propagation", short: "Whether budgets arrive, per caller and callee",
-		heading: "budgets from caller to callee; renewed = more than the caller had left", filters: []string{"environment", "peer"},
+		heading: "budgets from caller to callee; renewed = more than the caller had left", filters: []string{"service", "environment", "peer"},
 		place: []string{"from", "to"},
 		columns: []reportColumn{{"calls", "calls", whole}, {"with_budget", "budgets", whole}, {"renewed", "renewed", whole},
 			{"dropped", "dropped", whole}, {"growth_max_s", "most", lasting}},
@@ -144,8 +128,8 @@ var reportSpecs = []reportSpec{
 	},
 	{
 		name: "conformance", short: "What services record of budgets, and what they do not",
-		heading: "what is recorded, by service; missing = recorded by less than 95 %",
-		place:   []string{"service"},
+		heading: "what is recorded, by service; missing = recorded by less than 95 %", filters: []string{"service"},
+		place: []string{"service"},
 		columns: []reportColumn{{"spans", "spans", whole}, {"requests", "requests", whole}, {"budgets", "budgets", whole},
 			{"incomplete_ratio", "incompl.", share}, {"missing", "missing", parts}},
 		more: []string{"versions", "outcomes", "margins", "calls", "remainders", "ends", "headers_due", "headers_passed", "signals", "told",
@@ -154,7 +138,7 @@ var reportSpecs = []reportSpec{
 	},
 	{
 		name: "limits", short: "Timeouts that nobody recorded, found where calls pile up",
-		heading: "hidden limits; after = work that went on after cuts, at least", filters: []string{"peer"},
+		heading: "hidden limits; after = work that went on after cuts, at least", filters: []string{"service", "peer"},
 		place: []string{"service", "peer", "operation"},
 		columns: []reportColumn{{"limit_s", "limit", lasting}, {"calls", "calls", whole}, {"cut", "cut", whole}, {"after_s", "after", lasting},
 			{"confidence", "sure", share}},
@@ -162,7 +146,7 @@ var reportSpecs = []reportSpec{
 	},
 	{
 		name: "dependencies", short: "Slow dependencies and stingy callers told apart",
-		heading: "generosity = allowance ÷ usual tail, slowdown = latency ÷ baseline", filters: []string{"environment", "version", "stage", "peer"},
+		heading: "generosity = allowance ÷ usual tail, slowdown = latency ÷ baseline", filters: []string{"service", "environment", "version", "stage", "peer"},
 		place: []string{"quadrant", "service", "peer", "stage"},
 		columns: []reportColumn{{"calls", "calls", whole}, {"allowance_p50_s", "allowed", lasting}, {"latency_p50_s", "latency", lasting},
 			{"generosity", "generous", factor}, {"slowdown", "slowdown", factor}},
@@ -170,7 +154,7 @@ var reportSpecs = []reportSpec{
 	},
 	{
 		name: "map", short: "The incident map: who is stingy, who is slow, or both",
-		heading: "stingy below 1 of the usual tail, slow from 1.5 of the usual median", filters: []string{"environment", "version", "stage", "peer", "quadrant"},
+		heading: "stingy below 1 of the usual tail, slow from 1.5 of the usual median", filters: []string{"service", "environment", "version", "stage", "peer", "quadrant"},
 		place: []string{"quadrant", "service", "peer", "stage"},
 		columns: []reportColumn{{"calls", "calls", whole}, {"cut", "cut", whole}, {"generosity", "generous", factor}, {"slowdown", "slowdown", factor},
 			{"latency_p50_s", "latency", lasting}},
@@ -178,7 +162,7 @@ var reportSpecs = []reportSpec{
 	},
 	{
 		name: "reserves", short: "Whether reserves fit what follows, and which hops start without hope",
-		heading: "reserves; needed = 99th percentile of what followed until the answer", filters: []string{"environment", "version", "stage", "peer"},
+		heading: "reserves; needed = 99th percentile of what followed until the answer", filters: []string{"service", "route", "environment", "version", "stage", "peer"},
 		place: []string{"verdict", "service", "route", "stage", "peer"},
 		columns: []reportColumn{{"calls", "calls", whole}, {"reserve_p50_s", "reserve", lasting}, {"needed_p99_s", "needed", lasting},
 			{"eaten_ratio", "eaten", share}, {"hopeless_ratio", "hopeless", share}},
@@ -187,7 +171,7 @@ var reportSpecs = []reportSpec{
 	{
 		name: "attribution", short: "Why margins moved: since last week, or around a marker",
 		heading: "mean margin before and after, and what took or gave the most", place: []string{"service", "route"},
-		filters: []string{"environment", "version", "before-from", "before-to", "marker", "reach"},
+		filters: []string{"service", "route", "environment", "version", "before-from", "before-to", "marker", "reach"},
 		columns: []reportColumn{{"before.margin_mean_s", "before", lasting}, {"after.margin_mean_s", "after", lasting}, {"change_s", "change", lasting},
 			{"clear", "clear", word}, {"parts", "by", largestPart}},
 		more: []string{"change_low_s", "change_high_s", "before.answered", "after.answered", "before.missed_ratio", "after.missed_ratio",
@@ -226,17 +210,9 @@ func newReportRowsCommand(spec reportSpec) *cobra.Command {
 		Short: spec.short,
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			query, output, err := reportQuery(cmd)
+			query, output, err := reportQuery(cmd, spec.filters)
 			if err != nil {
 				return err
-			}
-			for _, name := range spec.filters {
-				if value := cmd.Flags().Lookup(name).Value.String(); value != "" {
-					query.Set(strings.ReplaceAll(name, "-", "_"), value)
-				}
-			}
-			if query.Has("marker") && !cmd.Flags().Changed("since") && !cmd.Flags().Changed("from") {
-				query.Del("from")
 			}
 			client, err := newAPIClient(cmd)
 			if err != nil {
@@ -261,14 +237,7 @@ func newReportRowsCommand(spec reportSpec) *cobra.Command {
 			return spec.writeTable(cmd.OutOrStdout(), report)
 		},
 	}
-	addReportFlags(cmd)
-	for _, name := range spec.filters {
-		about := "only this " + name
-		if special, ok := filterHelp[name]; ok {
-			about = special
-		}
-		cmd.Flags().String(name, "", about)
-	}
+	addReportFlags(cmd, spec.filters)
 	return cmd
 }
 

@@ -10,6 +10,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
 )
 
 // Every report prints what the API's golden answers hold: as a table of 80 columns, as csv with every field, as json.
@@ -117,14 +121,61 @@ func TestIssueEmptyReportSaysHowFarItReaches(t *testing.T) {
 
 // A filter that cannot be applied is refused, never left out.
 func TestIssueMarkerListHasNoRoute(t *testing.T) {
-	var asked string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = r.URL.RawQuery
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(`{"rows":[]}`))
-	}))
-	t.Cleanup(server.Close)
-	if _, err := command(t, "marker", "list", "--route", "/cart", "--api", server.URL); err != nil || !strings.Contains(asked, "route=%2Fcart") {
-		t.Errorf("asks %q, %v", asked, err)
+	if _, err := command(t, "marker", "list", "--route", "/cart"); err == nil || !strings.Contains(err.Error(), "--route") {
+		t.Errorf("a flag that the API would refuse: %v", err)
+	}
+}
+
+// Every report takes the parameters of its route, and no others.
+func TestReportFlagsAreTheParametersOfTheirRoute(t *testing.T) {
+	text, err := os.ReadFile("../../api/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type parameter struct {
+		Name string `yaml:"name"`
+		Ref  string `yaml:"$ref"`
+	}
+	var contract struct {
+		Paths map[string]struct {
+			Get struct{ Parameters []parameter }
+		}
+		Components struct{ Parameters map[string]parameter }
+	}
+	if err := yaml.Unmarshal(text, &contract); err != nil {
+		t.Fatal(err)
+	}
+	own := []string{"help", "output", "since", "config"}
+	probe := &cobra.Command{}
+	addAPIFlags(probe)
+	probe.Flags().VisitAll(func(f *pflag.Flag) { own = append(own, f.Name) })
+	reports := 0
+	for _, cmd := range newReportCommand().Commands() {
+		reports++
+		var flags, parameters []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !slices.Contains(own, f.Name) {
+				flags = append(flags, strings.ReplaceAll(f.Name, "-", "_"))
+			}
+		})
+		for _, p := range contract.Paths["/reports/"+cmd.Name()].Get.Parameters {
+			if p.Ref != "" {
+				p = contract.Components.Parameters[path.Base(p.Ref)]
+			}
+			parameters = append(parameters, p.Name)
+		}
+		slices.Sort(flags)
+		slices.Sort(parameters)
+		if !slices.Equal(flags, parameters) {
+			t.Errorf("report %s has the flags\n%q, its route the parameters\n%q", cmd.Name(), flags, parameters)
+		}
+	}
+	for name := range contract.Paths {
+		if strings.HasPrefix(name, "/reports/") {
+			reports--
+		}
+	}
+	if reports != 0 {
+		t.Errorf("%d more reports than routes", reports)
 	}
 }
