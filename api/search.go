@@ -237,7 +237,7 @@ func (r *search) judge(ctx context.Context, entries []storage.Entry) error {
 	}
 	for id, trace := range traces {
 		r.examined++
-		annotate(trace)
+		annotate(r.store.Classifier(), trace)
 		entry := r.topmost(trace.Spans)
 		if entry == nil {
 			continue // its raw spans are not all there

@@ -34,14 +34,14 @@ func (s *Server) load(ctx context.Context, c *gin.Context) (*storage.Trace, erro
 		return nil, notFound("no span of trace "+id.String()+" is kept",
 			"check the id; spans that were sent just now arrive within seconds, raw spans are kept 7 days and hops 30 days from ingest")
 	}
-	annotate(trace)
+	annotate(s.config.Store.Classifier(), trace)
 	return trace, nil
 }
 
 // annotate derives what spans written by somebody else's collector do not say; on ours it changes nothing.
-func annotate(trace *storage.Trace) {
+func annotate(classifier *classify.Classifier, trace *storage.Trace) {
 	for i := range trace.Spans {
-		classify.Builtin().Annotate(&trace.Spans[i])
+		classifier.Annotate(&trace.Spans[i])
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/laxity-dev/laxity/internal/classify"
+	"github.com/laxity-dev/laxity/internal/redact"
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/internal/verdict"
 )
@@ -25,6 +26,7 @@ type Attached struct {
 	Since time.Time
 
 	classifier *classify.Classifier
+	redactor   *redact.Redactor
 }
 
 // String names the table.
@@ -35,10 +37,14 @@ func (a *Attached) parameters(more map[string]any) map[string]any {
 	return more
 }
 
-// annotate does for a span of theirs what the collector does for one of ours.
+// annotate does for a span of theirs what the collector does for one of ours: what it says about its budget is read before it is
+// redacted.
 func (a *Attached) annotate(s *span.Span) {
 	a.classifier.Annotate(s)
 	verdict.JudgeSpan(s).Annotate(s)
+	if a.redactor != nil {
+		a.redactor.Span(s)
+	}
 }
 
 // BucketWidth is the length of what is read of an attached table at a time.
@@ -68,7 +74,7 @@ func (db *DB) Attached(ctx context.Context) (*Attached, error) {
 	err := db.ask(ctx, attachedSQL, func(rows driver.Rows) error {
 		var from []string
 		var since int64
-		answer = &Attached{}
+		answer = &Attached{redactor: db.redactor}
 		if err := rows.Scan(&answer.Database, &answer.Table, &from, &since); err != nil {
 			return err
 		}
@@ -78,7 +84,7 @@ func (db *DB) Attached(ctx context.Context) (*Attached, error) {
 			answer.BudgetFrom = append(answer.BudgetFrom, classify.BudgetFrom{Attribute: name, Unit: unit})
 		}
 		var err error
-		answer.classifier, err = classify.New(classify.Config{BudgetFrom: answer.BudgetFrom})
+		answer.classifier, err = classify.New(classify.Config{BudgetFrom: answer.BudgetFrom, RulesFile: db.rules})
 		return err
 	}, nil)
 	if err != nil && !IsMissing(err) {
@@ -185,8 +191,9 @@ func (db *DB) AttachedSpans(ctx context.Context, a *Attached, buckets []int64, t
 	if len(buckets) == 0 {
 		return nil
 	}
+	reader := newRawReader()
 	err := db.ask(ctx, attachedSpansSQL, func(rows driver.Rows) error {
-		s, err := scanRawSpan(rows)
+		s, err := reader.read(rows)
 		if err != nil {
 			return err
 		}

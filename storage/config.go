@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"github.com/laxity-dev/laxity/internal/classify"
+	"github.com/laxity-dev/laxity/internal/redact"
 )
 
 // DefaultDatabase is the database used when the DSN names none.
@@ -20,6 +23,10 @@ type Config struct {
 	DSN string
 	// MaxExecutionTime bounds every statement in the server; default 30 s. A nearer deadline of the caller's context wins.
 	MaxExecutionTime time.Duration
+	// ClassifyRules is a file of rows by which spans that another collector wrote are classified, before the built-in ones.
+	ClassifyRules string
+	// Redact says what of the spans in an attached table is not stored in our tables, and not shown.
+	Redact redact.Config
 	// MaxConnections bounds the statements in flight; default 4 for each CPU, at least 8. Callers beyond it wait.
 	MaxConnections int
 }
@@ -34,6 +41,7 @@ func (c Config) Validate() error {
 	} else if _, err := clickhouse.ParseDSN(c.DSN); err != nil {
 		errs = append(errs, fmt.Errorf("clickhouse DSN: %w", err))
 	}
+	errs = append(errs, classify.Config{RulesFile: c.ClassifyRules}.Validate(), c.Redact.Validate())
 	if c.MaxExecutionTime < 0 {
 		errs = append(errs, fmt.Errorf("max execution time is %s; it must not be negative", c.MaxExecutionTime))
 	}

@@ -14,10 +14,18 @@ import (
 //go:embed queries/hops.sql
 var hopsSQL string
 
-// hopSpans adds what hops holds, as far as a hop tells.
-func (db *DB) hopSpans(ctx context.Context, ids []span.TraceID, perTrace int, into map[span.TraceID]*Trace) error {
+// hopSpans adds what hops holds, as far as a hop tells, in any order if a window is given.
+func (db *DB) hopSpans(ctx context.Context, ids []span.TraceID, w *Window, perTrace int, into map[span.TraceID]*Trace) error {
 	reader := newHopReader()
-	return db.ask(ctx, hopsSQL, func(rows driver.Rows) error {
+	sql := hopsSQL
+	if w == nil {
+		w = &AnyTime
+	} else {
+		sql = inAnyOrder(sql)
+	}
+	parameters := w.parameters()
+	parameters["ids"], parameters["limit"] = hexIDs(ids), perTrace+1
+	return db.ask(ctx, sql, func(rows driver.Rows) error {
 		row, err := reader.read(rows)
 		if err != nil {
 			return err
@@ -25,7 +33,7 @@ func (db *DB) hopSpans(ctx context.Context, ids []span.TraceID, perTrace int, in
 		s := row.ToSpan()
 		into[s.Trace] = into[s.Trace].add(*s, SourceHops)
 		return nil
-	}, map[string]any{"ids": hexIDs(ids), "limit": perTrace + 1})
+	}, parameters)
 }
 
 // hopReader scans rows of hops.sql. Its fields are overwritten by each row.

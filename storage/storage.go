@@ -14,6 +14,9 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/laxity-dev/laxity/internal/classify"
+	"github.com/laxity-dev/laxity/internal/redact"
 )
 
 // DB is a connection pool to one ClickHouse database. It is safe for concurrent use.
@@ -31,6 +34,10 @@ type DB struct {
 	}
 	// database holds our tables.
 	database string
+	// rules is a file of rows, classifier applies them; redactor is nil if nothing is redacted.
+	rules      string
+	classifier *classify.Classifier
+	redactor   *redact.Redactor
 	// attached remembers the table of somebody else whose raw spans are read.
 	attached struct {
 		sync.Mutex
@@ -48,12 +55,24 @@ func Open(config Config) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	classifier, err := classify.New(classify.Config{RulesFile: config.ClassifyRules})
+	if err != nil {
+		return nil, err
+	}
 	conn, err := clickhouse.Open(options)
 	if err != nil {
 		return nil, fmt.Errorf("clickhouse: %w", err)
 	}
-	return &DB{conn: conn, limit: config.maxExecutionTime(), exact: exactHops, exactReports: exactReports, database: config.Database()}, nil
+	db := &DB{conn: conn, limit: config.maxExecutionTime(), exact: exactHops, exactReports: exactReports, database: config.Database(),
+		rules: config.ClassifyRules, classifier: classifier}
+	if !config.Redact.Empty() {
+		db.redactor = redact.New(config.Redact)
+	}
+	return db, nil
 }
+
+// Classifier derives what spans that another collector wrote do not say; on ours it changes nothing.
+func (db *DB) Classifier() *classify.Classifier { return db.classifier }
 
 // Close closes the pool.
 func (db *DB) Close() error { return db.conn.Close() }

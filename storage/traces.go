@@ -5,9 +5,12 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
+	chcolumn "github.com/ClickHouse/clickhouse-go/v2/lib/column"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/laxity-dev/laxity/internal/span"
@@ -31,15 +34,39 @@ type Trace struct {
 	Truncated bool
 }
 
-//go:embed queries/trace_times.sql
-var traceTimesSQL string
-
 //go:embed queries/spans.sql
 var spansSQL string
 
 // Traces answers with the spans of some traces, at most perTrace of each: the raw spans, or where there are none the hops.
 // A trace of which nothing is kept is not in the answer.
 func (db *DB) Traces(ctx context.Context, ids []span.TraceID, perTrace int) (map[span.TraceID]*Trace, error) {
+	return db.traces(ctx, ids, nil, perTrace)
+}
+
+// TracesWithin is Traces for many traces whose extents are known: the window holds them.
+func (db *DB) TracesWithin(ctx context.Context, ids []span.TraceID, w Window, perTrace int) (map[span.TraceID]*Trace, error) {
+	answer, err := db.traces(ctx, ids, &w, perTrace)
+	if err != nil {
+		return nil, err
+	}
+	for id, trace := range answer {
+		if !trace.Truncated {
+			continue
+		}
+		// Of a trace too long the first spans are wanted, each once; any were read.
+		one, err := db.traces(ctx, []span.TraceID{id}, nil, perTrace)
+		if err != nil {
+			return nil, err
+		}
+		if one[id] != nil {
+			answer[id] = one[id]
+		}
+	}
+	return answer, nil
+}
+
+// traces reads in any order if a window is given.
+func (db *DB) traces(ctx context.Context, ids []span.TraceID, w *Window, perTrace int) (map[span.TraceID]*Trace, error) {
 	answer := map[span.TraceID]*Trace{}
 	if len(ids) == 0 {
 		return answer, nil
@@ -48,19 +75,19 @@ func (db *DB) Traces(ctx context.Context, ids []span.TraceID, perTrace int) (map
 	if err != nil {
 		return nil, err
 	}
-	own := &Attached{Database: db.database, Table: string(SourceRaw)}
+	own := db.own()
 	for _, table := range []*Attached{own, attached} {
 		if table == nil || table == own && attached != nil && attached.String() == own.String() {
 			continue
 		}
 		if rest := without(ids, answer); len(rest) > 0 {
-			if err := db.rawSpans(ctx, table, rest, perTrace, answer); err != nil && !IsMissing(err) {
+			if err := db.rawSpans(ctx, table, rest, w, perTrace, answer); err != nil && !IsMissing(err) {
 				return nil, question("raw spans", err)
 			}
 		}
 	}
 	if rest := without(ids, answer); len(rest) > 0 {
-		if err := db.hopSpans(ctx, rest, perTrace, answer); err != nil {
+		if err := db.hopSpans(ctx, rest, w, perTrace, answer); err != nil {
 			return nil, question("hops", err)
 		}
 	}
@@ -70,6 +97,20 @@ func (db *DB) Traces(ctx context.Context, ids []span.TraceID, perTrace int) (map
 	return answer, nil
 }
 
+// own is our table of raw spans.
+func (db *DB) own() *Attached { return &Attached{Database: db.database, Table: string(SourceRaw)} }
+
+// inAnyOrder leaves the lines of a statement out that bring its rows in order.
+func inAnyOrder(sql string) string {
+	var b strings.Builder
+	for line := range strings.Lines(sql) {
+		if !strings.HasSuffix(line, " -- in order\n") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
 // without returns the ids that are not in the answer.
 func without(ids []span.TraceID, answer map[span.TraceID]*Trace) []span.TraceID {
 	return slices.DeleteFunc(slices.Clone(ids), func(id span.TraceID) bool { return answer[id] != nil })
@@ -77,20 +118,26 @@ func without(ids []span.TraceID, answer map[span.TraceID]*Trace) []span.TraceID 
 
 // rawSpans adds what a table of raw spans holds; those of somebody else are annotated first. Where the times are not kept, as in
 // tables that somebody else made, every day is searched.
-func (db *DB) rawSpans(ctx context.Context, table *Attached, ids []span.TraceID, perTrace int, into map[span.TraceID]*Trace) error {
-	hex := hexIDs(ids)
+func (db *DB) rawSpans(ctx context.Context, table *Attached, ids []span.TraceID, w *Window, perTrace int, into map[span.TraceID]*Trace) error {
 	foreign := !table.Since.IsZero()
-	var known uint64
-	var from, to uint32
-	err := db.ask(ctx, traceTimesSQL, func(rows driver.Rows) error { return rows.Scan(&known, &from, &to) }, map[string]any{"ids": hex, "database": table.Database, "times": table.Table + "_trace_id_ts"})
-	if err != nil && !IsMissing(err) {
+	from, to := int64(0), int64(math.MaxUint32)
+	if w != nil && !foreign {
+		from, to = w.From.Unix(), w.To.Unix()
+	} else if extents, err := db.rawExtents(ctx, table, ids); err != nil {
 		return err
+	} else if len(extents) > 0 {
+		from, to = int64(math.MaxInt64), int64(0)
+		for _, e := range extents {
+			from, to = min(from, e.From.Unix()), max(to, e.To.Unix())
+		}
 	}
-	if known == 0 {
-		from, to = 0, math.MaxUint32
+	sql := spansSQL
+	if w != nil {
+		sql = inAnyOrder(sql)
 	}
-	return db.ask(ctx, spansSQL, func(rows driver.Rows) error {
-		s, err := scanRawSpan(rows)
+	reader := newRawReader()
+	return db.ask(ctx, sql, func(rows driver.Rows) error {
+		s, err := reader.read(rows)
 		if err != nil {
 			return err
 		}
@@ -99,12 +146,12 @@ func (db *DB) rawSpans(ctx context.Context, table *Attached, ids []span.TraceID,
 		}
 		into[s.Trace] = into[s.Trace].add(s, SourceRaw)
 		return nil
-	}, map[string]any{"ids": hex, "database": table.Database, "table": table.Table, "from": int64(from), "to": int64(to), "limit": perTrace + 1})
+	}, map[string]any{"ids": hexIDs(ids), "database": table.Database, "table": table.Table, "from": from, "to": to, "limit": perTrace + 1})
 }
 
 func (t *Trace) add(s span.Span, source Source) *Trace {
 	if t == nil {
-		t = &Trace{ID: s.Trace, Source: source}
+		t = &Trace{ID: s.Trace, Source: source, Spans: make([]span.Span, 0, 16)}
 	}
 	t.Spans = append(t.Spans, s)
 	return t
@@ -113,16 +160,23 @@ func (t *Trace) add(s span.Span, source Source) *Trace {
 // tidy counts each span once, orders the spans by start and cuts them at the limit. Of rows of one identity the longest
 // stays, because a span is written again when more is known.
 func (t *Trace) tidy(limit int) {
-	slices.SortFunc(t.Spans, func(a, b span.Span) int { return compareSpans(&a, &b) })
-	seen := map[span.Identity]bool{}
-	t.Spans = slices.DeleteFunc(t.Spans, func(s span.Span) bool {
-		again := seen[s.Identity()]
-		seen[s.Identity()] = true
-		return again
-	})
-	if len(t.Spans) > limit {
-		t.Spans, t.Truncated = t.Spans[:limit], true
+	// A statement was limited too, rows that are there twice included.
+	t.Truncated = len(t.Spans) > limit
+	order := make([]*span.Span, len(t.Spans)) // spans are wide, so they are moved once
+	for i := range t.Spans {
+		order[i] = &t.Spans[i]
 	}
+	slices.SortFunc(order, func(a, b *span.Span) int {
+		return cmp.Or(bytes.Compare(a.ID[:], b.ID[:]), cmp.Compare(a.Service, b.Service), cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(b.End-b.Start, a.End-a.Start), cmp.Compare(a.Start, b.Start))
+	})
+	order = slices.CompactFunc(order, func(a, b *span.Span) bool { return a.Identity() == b.Identity() })
+	slices.SortFunc(order, compareSpans)
+	spans := make([]span.Span, min(len(order), limit))
+	for i := range spans {
+		spans[i] = *order[i]
+	}
+	t.Spans = spans
 }
 
 func compareSpans(a, b *span.Span) int {
@@ -130,21 +184,74 @@ func compareSpans(a, b *span.Span) int {
 		cmp.Compare(a.Service, b.Service), cmp.Compare(a.Kind, b.Kind))
 }
 
-// scanRawSpan reads one row of spans.sql. Attributes come as text, because the layout keeps text.
-func scanRawSpan(rows driver.Rows) (span.Span, error) {
+// rawReader scans rows of spans.sql. Spans of one statement share texts and resources.
+type rawReader struct {
+	texts           map[string]any
+	attrs, resource pairs
+	resources       map[string]span.Attributes // the last of each service
+}
+
+// Bounds of what a reader shares: texts, and their length.
+const (
+	maxTexts = 10_000
+	maxText  = 64
+)
+
+func newRawReader() *rawReader {
+	r := &rawReader{texts: map[string]any{}, resources: map[string]span.Attributes{}}
+	r.attrs.reader, r.resource.reader = r, r
+	r.resource.to = span.Attributes{}
+	return r
+}
+
+// share returns a text that is equal, the same for all.
+func (r *rawReader) share(value any) (text string, shared any) {
+	text, _ = value.(string)
+	if len(text) > maxText {
+		return text, value
+	}
+	if known, ok := r.texts[text]; ok {
+		return known.(string), known
+	}
+	if len(r.texts) >= maxTexts {
+		clear(r.texts)
+	}
+	r.texts[text] = value
+	return text, value
+}
+
+// pairs takes the pairs of a map as they come: a map of texts in between would cost more than all the rest.
+type pairs struct {
+	reader *rawReader
+	to     span.Attributes
+}
+
+// Put adds one pair.
+func (p *pairs) Put(key, value any) {
+	name, _ := p.reader.share(key)
+	_, p.to[name] = p.reader.share(value)
+}
+
+// Iterator is for writing only.
+func (p *pairs) Iterator() chcolumn.MapIterator { return nil }
+
+// read returns the current row. Attributes come as text, because the layout keeps text.
+func (r *rawReader) read(rows driver.Rows) (span.Span, error) {
 	var (
 		s                     span.Span
 		trace, id, parent     string
 		kind, status          string
 		duration              uint64
-		attrs, resource       map[string]string
 		eventTimes            []int64
 		eventNames            []string
 		eventAttrs, linkAttrs []map[string]string
 		linkTraces, linkSpans []string
 	)
+	s.Attrs = span.Attributes{}
+	r.attrs.to = s.Attrs
+	clear(r.resource.to)
 	if err := rows.Scan(&trace, &id, &parent, &s.TraceState, &s.Service, &s.Name, &s.Scope, &kind, &status, &s.StatusMessage,
-		&s.Start, &duration, &attrs, &resource, &eventTimes, &eventNames, &eventAttrs, &linkTraces, &linkSpans, &linkAttrs); err != nil {
+		&s.Start, &duration, &r.attrs, &r.resource, &eventTimes, &eventNames, &eventAttrs, &linkTraces, &linkSpans, &linkAttrs); err != nil {
 		return s, err
 	}
 	// Identifiers that are not hexadecimal cannot come from OTLP; such a span stays, as one that nothing refers to.
@@ -153,7 +260,10 @@ func scanRawSpan(rows driver.Rows) (span.Span, error) {
 	s.Parent, _ = span.ParseID(parent)
 	s.Kind, s.Status = span.ParseKind(kind), span.ParseStatus(status)
 	s.End = s.Start + int64(duration)
-	s.Attrs, s.Resource = attributes(attrs), attributes(resource)
+	if s.Resource = r.resources[s.Service]; !maps.Equal(s.Resource, r.resource.to) {
+		s.Resource = maps.Clone(r.resource.to)
+		r.resources[s.Service] = s.Resource
+	}
 	for i, at := range eventTimes {
 		s.Events = append(s.Events, span.Event{Name: eventNames[i], Time: at, Attrs: attributes(eventAttrs[i])})
 	}

@@ -49,7 +49,7 @@ func (f *apiFlags) add(flags *pflag.FlagSet) {
 
 func newAPICommand() *cobra.Command {
 	var flags apiFlags
-	var dsn string
+	var database storage.Config
 	cmd := &cobra.Command{
 		Use:   "api",
 		Short: "Serve the API and the page over a ClickHouse database",
@@ -61,7 +61,7 @@ on loopback only. The API is described at /api/v1/openapi.yaml.`,
 			if err != nil {
 				return err
 			}
-			store, err := storage.Open(storage.Config{DSN: dsn})
+			store, err := storage.Open(database)
 			if err != nil {
 				return &usageError{err}
 			}
@@ -95,7 +95,8 @@ on loopback only. The API is described at /api/v1/openapi.yaml.`,
 	cmd.Flags().BoolVar(&flags.insecure, "insecure", false, "serve other machines without a token")
 	cmd.Flags().StringVar(&flags.otlpGRPC, "otlp-grpc", "", "address where the collector takes OTLP over gRPC, to tell readers")
 	cmd.Flags().StringVar(&flags.otlpHTTP, "otlp-http", "", "address where the collector takes OTLP over HTTP, to tell readers")
-	cmd.Flags().StringVar(&dsn, "clickhouse", defaultDSN, "DSN of ClickHouse: http://, https:// or clickhouse://")
+	foreignFlags(cmd.Flags(), &database.ClassifyRules, &database.Redact.Keys, &database.Redact.Values, &database.Redact.Salt)
+	cmd.Flags().StringVar(&database.DSN, "clickhouse", defaultDSN, "DSN of ClickHouse: http://, https:// or clickhouse://")
 	return cmd
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/laxity-dev/laxity/cmd/laxity/collector"
 	"github.com/laxity-dev/laxity/internal/classify"
-	"github.com/laxity-dev/laxity/processor/redactprocessor"
+	"github.com/laxity-dev/laxity/internal/redact"
 )
 
 const (
@@ -77,11 +77,16 @@ func collectorFlags(f *pflag.FlagSet, config *collector.Config) {
 	f.IntVar(&config.QueueSpans, "queue-spans", collector.DefaultQueueSpans, "spans that may wait on disk for storage; what comes on top is refused, to be sent again")
 	f.IntVar(&config.MemoryMiB, "memory-limit", 1024, "MiB above which the collector refuses requests")
 	f.Var((*budgetFrom)(&config.BudgetFrom), "budget-from", "foreign attribute that carries a budget, as NAME=UNIT with s, ms, us or ns; may be repeated")
-	f.StringVar(&config.ClassifyRules, "classify-rules", "", "file of rows that tell causes and phases, before the built-in ones; see docs/classification.md")
-	f.Var((*redactKeys)(&config.Redact.Keys), "redact", "attribute that is not stored, as KEY=drop or KEY=hash, * in KEY for any characters; may be repeated")
-	f.Var((*redactValues)(&config.Redact.Values), "redact-values", "regular expression; what matches it in any text of a span is stored as ****; may be repeated")
-	f.StringVar((*string)(&config.Redact.Salt), "redact-salt", "", "secret that goes into hashes; better in LAXITY_REDACT_SALT than on the command line")
+	foreignFlags(f, &config.ClassifyRules, &config.Redact.Keys, &config.Redact.Values, (*string)(&config.Redact.Salt))
 	f.StringVar(&config.LogLevel, "log-level", "warn", "debug, info, warn or error")
+}
+
+// foreignFlags adds how spans are classified and redacted, for the collector and for who reads spans that another one wrote.
+func foreignFlags(f *pflag.FlagSet, rules *string, keys *[]redact.Key, values *[]string, salt *string) {
+	f.StringVar(rules, "classify-rules", "", "file of rows that tell causes and phases, before the built-in ones; see docs/classification.md")
+	f.Var((*redactKeys)(keys), "redact", "attribute that is not stored, as KEY=drop or KEY=hash, * in KEY for any characters; may be repeated")
+	f.Var((*redactValues)(values), "redact-values", "regular expression; what matches it in any text of a span is stored as ****; may be repeated")
+	f.StringVar(salt, "redact-salt", "", "secret that goes into hashes; better in LAXITY_REDACT_SALT than on the command line")
 }
 
 // budgetFrom is a flag that may be repeated, or list values separated by commas.
@@ -109,7 +114,7 @@ func (b *budgetFrom) Set(value string) error {
 func (b *budgetFrom) Type() string { return "NAME=UNIT" }
 
 // redactKeys is a flag that may be repeated, or list values separated by commas.
-type redactKeys []redactprocessor.Key
+type redactKeys []redact.Key
 
 func (r *redactKeys) String() string {
 	var all []string
@@ -123,9 +128,9 @@ func (r *redactKeys) Set(value string) error {
 	for one := range strings.SplitSeq(value, ",") {
 		pattern, action, found := strings.Cut(one, "=")
 		if !found {
-			action = redactprocessor.Drop
+			action = redact.Drop
 		}
-		*r = append(*r, redactprocessor.Key{Pattern: pattern, Action: action})
+		*r = append(*r, redact.Key{Pattern: pattern, Action: action})
 	}
 	return nil
 }

@@ -260,28 +260,38 @@ func (c *upConfig) collectorPart() *part {
 	for _, b := range k.BudgetFrom {
 		args = append(args, "--budget-from", b.Attribute+"="+b.Unit)
 	}
-	for _, r := range k.Redact.Keys {
-		args = append(args, "--redact", r.Pattern+"="+r.Action)
-	}
-	for _, r := range k.Redact.Values {
-		args = append(args, "--redact-values", r)
-	}
 	return &part{
 		name: "collector",
-		args: args,
-		env:  append(c.storeEnv(), envPrefix+"REDACT_SALT="+string(k.Redact.Salt)),
+		args: append(args, c.foreignArgs()...),
+		env:  c.foreignEnv(),
 		ready: func(ctx context.Context) error {
 			return errors.Join(dial(ctx, k.GRPC), dial(ctx, k.HTTP))
 		},
 	}
 }
 
+// foreignArgs are the flags of foreignFlags, but for the salt, which foreignEnv holds.
+func (c *upConfig) foreignArgs() []string {
+	args := []string{"--classify-rules", c.collector.ClassifyRules}
+	for _, r := range c.collector.Redact.Keys {
+		args = append(args, "--redact", r.Pattern+"="+r.Action)
+	}
+	for _, r := range c.collector.Redact.Values {
+		args = append(args, "--redact-values", r)
+	}
+	return args
+}
+
+func (c *upConfig) foreignEnv() []string {
+	return append(c.storeEnv(), envPrefix+"REDACT_SALT="+string(c.collector.Redact.Salt))
+}
+
 func (c *upConfig) workerPart() *part {
 	return &part{
 		name: "worker",
-		args: []string{"worker", "--worker-metrics-listen", c.worker, "--keep-hops", c.retention.Hops.String(),
-			"--keep-verdicts", c.retention.Verdicts.String(), "--keep-minutes", c.retention.Minutes.String()},
-		env:   c.storeEnv(),
+		args: append([]string{"worker", "--worker-metrics-listen", c.worker, "--keep-hops", c.retention.Hops.String(),
+			"--keep-verdicts", c.retention.Verdicts.String(), "--keep-minutes", c.retention.Minutes.String()}, c.foreignArgs()...),
+		env:   c.foreignEnv(),
 		ready: func(ctx context.Context) error { return dial(ctx, c.worker) },
 	}
 }
@@ -297,8 +307,8 @@ func (c *upConfig) apiPart() *part {
 	}
 	return &part{
 		name:  "api",
-		args:  args,
-		env:   append(c.storeEnv(), listEnv("ALERT_WEBHOOK", c.api.webhooks), listEnv("ALERTMANAGER", c.api.alertmanagers)),
+		args:  append(args, c.foreignArgs()...),
+		env:   append(c.foreignEnv(), listEnv("ALERT_WEBHOOK", c.api.webhooks), listEnv("ALERTMANAGER", c.api.alertmanagers)),
 		ready: func(ctx context.Context) error { return dial(ctx, c.api.listen) },
 	}
 }

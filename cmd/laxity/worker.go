@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,16 +23,20 @@ const defaultWorkerMetrics = "127.0.0.1:9465"
 
 func newWorkerCommand() *cobra.Command {
 	var (
-		dsn, metrics, shard string
-		config              worker.Config
+		metrics, shard string
+		database       storage.Config
+		config         worker.Config
 	)
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Judge traces that arrived and keep the rollups",
 		Long: `Judge the traces of which something arrived, and compute the rollups of the minutes, hours and days that changed. What it
-does can be repeated, so it may be stopped at any time. Where one worker falls behind, several share the traces by --shard.`,
+does can be repeated, so it may be stopped at any time. Where one worker falls behind, several share the traces by --shard.
+On Linux it runs at niceness 10: on a busy machine what arrives goes first, and reports read what is not judged yet by itself.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			yield()
+			collectLess()
 			if err := collector.CheckListen("worker-metrics-listen", metrics, false); err != nil {
 				return &usageError{err}
 			}
@@ -39,7 +45,8 @@ does can be repeated, so it may be stopped at any time. Where one worker falls b
 				return &usageError{err}
 			}
 			// A statement of the worker may read a month.
-			store, err := storage.Open(storage.Config{DSN: dsn, MaxExecutionTime: 5 * time.Minute})
+			database.MaxExecutionTime = 5 * time.Minute
+			store, err := storage.Open(database)
 			if err != nil {
 				return &usageError{err}
 			}
@@ -58,7 +65,8 @@ does can be repeated, so it may be stopped at any time. Where one worker falls b
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&dsn, "clickhouse", defaultDSN, "DSN of ClickHouse: http://, https:// or clickhouse://")
+	foreignFlags(f, &database.ClassifyRules, &database.Redact.Keys, &database.Redact.Values, &database.Redact.Salt)
+	f.StringVar(&database.DSN, "clickhouse", defaultDSN, "DSN of ClickHouse: http://, https:// or clickhouse://")
 	f.StringVar(&metrics, "worker-metrics-listen", defaultWorkerMetrics, "address of the worker's Prometheus metrics, on loopback")
 	f.StringVar(&shard, "shard", "1/1", "part of the traces to judge, as NUMBER/OF; the first also computes the rollups")
 	f.IntVar(&config.Parallel, "parallel", 0, "batches of traces judged at a time; 0 for one a processor, at most 4")
@@ -68,6 +76,15 @@ does can be repeated, so it may be stopped at any time. Where one worker falls b
 	f.DurationVar(&config.KeepVerdicts, "keep-verdicts", migrations.DefaultVerdicts, "how long findings and accounts stay, as 'laxity migrate' was told")
 	f.DurationVar(&config.KeepMinutes, "keep-minutes", migrations.DefaultMinutes, "how long rollups by the minute stay, as 'laxity migrate' was told")
 	return cmd
+}
+
+// collectLess lets more garbage come together than Go does by itself: a worker makes much, and little of it lives long. The
+// environment variables GOGC and GOMEMLIMIT say otherwise.
+func collectLess() {
+	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetGCPercent(300)
+		debug.SetMemoryLimit(1 << 30)
+	}
 }
 
 // work runs the worker and serves its metrics until the context ends.

@@ -12,9 +12,11 @@ import (
 
 // inquiry collects the findings of one trace.
 type inquiry struct {
-	t       *tree
-	holder  *account
-	search  *search
+	t      *tree
+	holder *account
+	search *search
+	// inside is what the statement covers; what is found elsewhere is left out.
+	inside  func(int32) bool
 	places  map[int32]place
 	found   []finding
 	rem     []handed
@@ -39,8 +41,8 @@ type handed struct {
 	grade Evidence
 }
 
-func (t *tree) inquire(a *account, s *search) *inquiry {
-	q := &inquiry{t: t, holder: a, search: s, places: map[int32]place{}, effects: map[int32]bool{}}
+func (t *tree) inquire(a *account, s *search, inside func(int32) bool) *inquiry {
+	q := &inquiry{t: t, holder: a, search: s, inside: inside, places: map[int32]place{}, effects: map[int32]bool{}}
 	q.rem = make([]handed, len(t.nodes))
 	q.account = make([]int32, len(t.nodes))
 	q.first = make([]int32, len(t.nodes))
@@ -53,6 +55,9 @@ func (t *tree) inquire(a *account, s *search) *inquiry {
 	}
 	for _, i := range t.order {
 		n := &t.nodes[i]
+		if !inside(i) {
+			continue
+		}
 		if n.entry {
 			q.entry(i)
 		}
@@ -69,15 +74,19 @@ func (t *tree) inquire(a *account, s *search) *inquiry {
 	}
 	for _, o := range s.orphans {
 		// What is counted on a span that is not told is not told either.
-		if told[o.node] && (o.in == none || told[o.in]) {
+		if inside(o.node) && told[o.node] && (o.in == none || told[o.in]) {
 			q.orphan(o)
 		}
 	}
 	for _, o := range s.hangs {
-		q.overhang(o)
+		if inside(o.node) {
+			q.overhang(o)
+		}
 	}
 	for _, w := range t.searchSkew(s) {
-		q.addAt(RuleClockSkew, w.node, 0, w.by, EvidenceEstimate, skewText(t, w))
+		if inside(w.node) {
+			q.addAt(RuleClockSkew, w.node, 0, w.by, EvidenceEstimate, skewText(t, w))
+		}
 	}
 	q.uncertainOutcomes()
 	q.openChildren()
@@ -125,7 +134,7 @@ func (q *inquiry) propagation(i int32) {
 		}
 	}
 	recorded := n.v.HasBudget && !n.InferredBy(span.RuleBudgetFrom)
-	if n.entry && above.known && n.parent != none {
+	if n.entry && above.known && n.parent != none && q.inside(i) {
 		q.compareBudgets(i, above, recorded)
 	}
 	switch left, ok := n.Attrs.Seconds(budgetattr.RemainingBeforeKey); {

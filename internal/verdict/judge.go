@@ -14,23 +14,43 @@ import (
 // Judge judges one trace by its spans, in any order, duplicated or incomplete. The spans are read, never changed. If they
 // are of several traces, the one with most spans is judged; see Group. Without spans the statement is nil.
 func Judge(spans []span.Span, opts Options) *Statement {
+	c := Open(spans, opts)
+	if c == nil {
+		return nil
+	}
+	return c.Statement(opts.Entry)
+}
+
+// Case is one trace laid out for several statements. One goroutine at a time may use it.
+type Case struct {
+	tree   *tree
+	search *search
+}
+
+// Open lays out one trace, as Judge does. Without spans the case is nil.
+func Open(spans []span.Span, opts Options) *Case {
 	if len(spans) == 0 {
 		return nil
 	}
 	t := newTree(spans, opts)
+	return &Case{t, t.searchOutliving()}
+}
+
+// Statement judges the trace with this span as the account holder; zero is the account holder by rule.
+func (c *Case) Statement(entry span.ID) *Statement {
+	t := c.tree
+	t.opts.Entry = entry
 	a := t.openAccount(t.holder())
-	search := t.searchOutliving()
-	q := t.inquire(a, search)
-	s := t.statement(a)
 	inside := t.subtree(a.node)
+	q := t.inquire(a, c.search, inside)
+	s := t.statement(a)
 	s.Lines = append(a.lines(t), q.outsideLines(inside)...)
 	for i := range s.Lines {
 		s.Lines[i].N = i + 1
 	}
 	s.addFindings(q, inside)
 	s.addTotals(q, inside)
-	place := t.placeOf(t.spentIn(a.node, q.places))
-	s.SpentIn = place
+	s.SpentIn = t.placeOf(t.spentIn(a.node, q.places))
 	return s
 }
 

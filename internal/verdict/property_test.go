@@ -210,6 +210,25 @@ func TestAnnotationChangesNoVerdict(t *testing.T) {
 	})
 }
 
+// Statements of one case do not depend on those that were taken before.
+func TestStatementsOfOneCase(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spans, opts := drawTrace(t), drawOptions(t)
+		c := Open(spans, opts)
+		entries := []span.ID{opts.Entry, {}}
+		for i := range spans {
+			entries = append(entries, spans[i].ID)
+		}
+		for _, entry := range append(entries, opts.Entry) {
+			alone := opts
+			alone.Entry = entry
+			if got, want := encode(t, c.Statement(entry)), encode(t, Judge(spans, alone)); got != want {
+				t.Fatalf("of entry %s:\n%s\nwant\n%s", entry, got, want)
+			}
+		}
+	})
+}
+
 // FuzzJudge: whatever the ids, times and attributes, nothing panics and the account adds up.
 func FuzzJudge(f *testing.F) {
 	f.Add([]byte("\x01\x00\x02\x01\x02\x03"), int64(0), int64(1e9), 1.0, -1.0)

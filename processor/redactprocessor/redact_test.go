@@ -68,7 +68,7 @@ func run(t *testing.T, config Config, td ptrace.Traces) ptrace.Span {
 func TestNothingIsLeftOfASecret(t *testing.T) {
 	td := spans(secret)
 	s := run(t, Config{
-		Keys:   []Key{{"user.*", Drop}, {"enduser.*", Hash}},
+		Keys:   []Key{{Pattern: "user.*", Action: Drop}, {Pattern: "enduser.*", Action: Hash}},
 		Values: []string{`[a-z]+@[a-z]+\.[a-z]+`},
 		Salt:   "pepper",
 	}, td)
@@ -96,7 +96,7 @@ func TestNothingIsLeftOfASecret(t *testing.T) {
 // The same value has the same hash with one salt, and another with another.
 func TestHashes(t *testing.T) {
 	hash := func(salt, value string) string {
-		s := run(t, Config{Keys: []Key{{"enduser.id", Hash}}, Salt: configopaque.String(salt)}, spans(value))
+		s := run(t, Config{Keys: []Key{{Pattern: "enduser.id", Action: Hash}}, Salt: configopaque.String(salt)}, spans(value))
 		v, _ := s.Attributes().Get("enduser.id")
 		return v.AsString()
 	}
@@ -107,7 +107,7 @@ func TestHashes(t *testing.T) {
 
 // A pattern leaves alone what judgement lives on; a whole key does not.
 func TestPatternsSpareTheBudget(t *testing.T) {
-	s := run(t, Config{Keys: []Key{{"deadline.detached.id", Drop}, {"*", Drop}}}, spans(secret))
+	s := run(t, Config{Keys: []Key{{Pattern: "deadline.detached.id", Action: Drop}, {Pattern: "*", Action: Drop}}}, spans(secret))
 	if _, ok := s.Attributes().Get("deadline.detached.id"); ok {
 		t.Error("a key that was named is left")
 	}
@@ -118,10 +118,10 @@ func TestPatternsSpareTheBudget(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	for name, c := range map[string]Config{
-		"no pattern":  {Keys: []Key{{"", Drop}}},
-		"no action":   {Keys: []Key{{"a", "shred"}}},
-		"no salt":     {Keys: []Key{{"a", Hash}}},
-		"the service": {Keys: []Key{{"service.name", Drop}}},
+		"no pattern":  {Keys: []Key{{Pattern: "", Action: Drop}}},
+		"no action":   {Keys: []Key{{Pattern: "a", Action: "shred"}}},
+		"no salt":     {Keys: []Key{{Pattern: "a", Action: Hash}}},
+		"the service": {Keys: []Key{{Pattern: "service.name", Action: Drop}}},
 		"expression":  {Values: []string{"("}},
 	} {
 		if err := c.Validate(); err == nil {

@@ -8,3 +8,4 @@ WHERE trace_id IN (SELECT toFixedString(unhex(arrayJoin({ids:Array(String)})), 1
     AND ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
     AND ts <= fromUnixTimestamp64Nano({to:Int64}, 'UTC')
 LIMIT 10000000
+SETTINGS optimize_move_to_prewhere_if_final = 1

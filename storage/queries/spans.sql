@@ -1,9 +1,10 @@
--- The raw spans of some traces, by trace and time, each once: of several rows of one span the longest.
+-- The raw spans of some traces, by trace and time, each once: of several rows of one span the longest. Of many traces the lines
+-- marked "in order" are left out: to sort rows so wide costs more than to read them.
 -- database, table  of the raw spans
 -- ids       hexadecimal digits, lower case
 -- from, to  seconds since 1970, both inclusive: the times of the traces
 -- limit     spans of each trace
--- The days of the traces, then the bloom filter on TraceId.
+-- The days of the traces, then the times within a name and the bloom filter on TraceId.
 SELECT *
 FROM
 (
@@ -32,8 +33,8 @@ FROM
     WHERE TraceId IN ({ids:Array(String)})
         AND Timestamp >= fromUnixTimestamp64Nano({from:Int64} * 1000000000)
         AND Timestamp < fromUnixTimestamp64Nano(({to:Int64} + 1) * 1000000000)
-    ORDER BY TraceId, SpanId, ServiceName, SpanKind, lasts DESC
-    LIMIT 1 BY TraceId, SpanId, ServiceName, SpanKind
+    ORDER BY TraceId, SpanId, ServiceName, SpanKind, lasts DESC -- in order
+    LIMIT 1 BY TraceId, SpanId, ServiceName, SpanKind -- in order
 )
-ORDER BY TraceId, start, SpanId
+ORDER BY TraceId, start, SpanId -- in order
 LIMIT {limit:UInt32} BY TraceId

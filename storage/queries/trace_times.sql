@@ -1,10 +1,8 @@
--- When did these traces begin and end? One row; traces is 0 where the times are not kept.
+-- When did these traces begin and end? One row per trace whose times are kept: seconds since 1970, rounded down.
 -- database, times  of the raw spans
 -- ids  hexadecimal digits, lower case
 -- The prefix (TraceId) of the sort key.
-SELECT
-    uniqExact(TraceId) AS traces,
-    toUnixTimestamp(min(Start)) AS first,
-    toUnixTimestamp(max(End)) AS last
+SELECT TraceId AS trace, toInt64(toUnixTimestamp(min(Start))) AS first, toInt64(toUnixTimestamp(max(End))) AS last
 FROM {database:Identifier}.{times:Identifier}
 WHERE TraceId IN ({ids:Array(String)})
+GROUP BY TraceId

@@ -24,3 +24,4 @@ SELECT
 FROM verdicts FINAL
 WHERE trace_id IN (SELECT toFixedString(unhex(arrayJoin({ids:Array(String)})), 16))
 LIMIT 10000000
+SETTINGS optimize_move_to_prewhere_if_final = 1

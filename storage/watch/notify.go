@@ -238,6 +238,9 @@ func (w *Watch) askOffending(ctx context.Context, a slo.Alert, s alert.State) (a
 		if !ok {
 			continue
 		}
+		for i := range trace.Spans {
+			w.store.Classifier().Annotate(&trace.Spans[i])
+		}
 		opts, err := w.store.Learned(ctx, trace.Spans, verdict.Options{})
 		if err != nil {
 			return answer, err

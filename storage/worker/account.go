@@ -19,20 +19,22 @@ const (
 )
 
 // accounts returns the accounts of one trace as rows: that of its holder, and those of other entries with budgets of their own.
-func accounts(trace *storage.Trace, holder *verdict.Statement, opts verdict.Options) []storage.Account {
+func accounts(trace *storage.Trace, holder *verdict.Statement, c *verdict.Case) []storage.Account {
 	var rows []storage.Account
 	seen := map[storage.AccountKey]bool{}
-	put := func(s *span.Span, statement *verdict.Statement) {
-		row := account(s, statement)
+	put := func(s *span.Span, v *verdict.SpanVerdict, statement *verdict.Statement) {
+		row := account(s, v, statement)
 		if !seen[row.AccountKey] {
 			seen[row.AccountKey] = true
 			rows = append(rows, row)
 		}
 	}
+	top, _ := span.ParseID(holder.EntrySpanID)
 	for i := range trace.Spans {
 		s := &trace.Spans[i]
-		if s.ID.String() == holder.EntrySpanID && s.Service == holder.Service && hop.Is(s) {
-			put(s, holder)
+		if s.ID == top && s.Service == holder.Service && hop.Is(s) {
+			v := verdict.JudgeSpan(s)
+			put(s, &v, holder)
 			rows[len(rows)-1].Holder = true
 			about(&rows[len(rows)-1], trace.Spans)
 			break
@@ -43,13 +45,12 @@ func accounts(trace *storage.Trace, holder *verdict.Statement, opts verdict.Opti
 		if len(rows) >= maxAccounts {
 			break
 		}
-		if s.ID.String() == holder.EntrySpanID {
+		if s.ID == top {
 			continue
 		}
 		if v := verdict.JudgeSpan(s); v.HasBudget {
-			opts.Entry = s.ID
-			if statement := verdict.Judge(trace.Spans, opts); statement.EntrySpanID == s.ID.String() {
-				put(s, statement)
+			if statement := c.Statement(s.ID); statement.EntrySpanID == s.ID.String() {
+				put(s, &v, statement)
 			}
 		}
 	}
@@ -57,7 +58,7 @@ func accounts(trace *storage.Trace, holder *verdict.Statement, opts verdict.Opti
 }
 
 // account lays out one statement. What the entry did not record itself is no budget here, as it is none in hops.
-func account(s *span.Span, statement *verdict.Statement) storage.Account {
+func account(s *span.Span, v *verdict.SpanVerdict, statement *verdict.Statement) storage.Account {
 	of, _ := hop.FromSpan(s)
 	row := storage.Account{
 		AccountKey: storage.AccountKey{Service: of.Service, Route: of.Route, Start: s.Start, Trace: s.Trace, Span: s.ID, Kind: s.Kind.String()},
@@ -67,7 +68,7 @@ func account(s *span.Span, statement *verdict.Statement) storage.Account {
 		Outcome: string(statement.Outcome), Class: string(statement.Class), Answered: of.Answered, Late: statement.Late, Exhausted: of.Exhausted,
 		FirstViolation: string(statement.FirstViolation),
 	}
-	if v := verdict.JudgeSpan(s); v.HasBudget && statement.Budget != nil && statement.Margin != nil {
+	if v.HasBudget && statement.Budget != nil && statement.Margin != nil {
 		received, margin := int64(statement.Budget.Received), int64(*statement.Margin)
 		row.Budget, row.Margin = &received, &margin
 	}
@@ -82,13 +83,14 @@ func account(s *span.Span, statement *verdict.Statement) storage.Account {
 // spent sums the debits of a statement by place. Own work of the entry itself has no stage.
 func spent(entry *span.Span, lines []verdict.Line) []storage.Spent {
 	sums := map[storage.Place]storage.Spent{}
+	self := entry.ID.String()
 	for i := range lines {
 		line := &lines[i]
 		if !line.Kind.Debit() {
 			continue
 		}
 		at := storage.Place{Kind: string(line.Kind)}
-		if line.SpanID != entry.ID.String() {
+		if line.SpanID != self {
 			at.Stage, at.Peer = line.Stage, line.Peer
 		}
 		sum := sums[at]

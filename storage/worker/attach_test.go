@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/laxity-dev/laxity/engine/enginetest"
 	"github.com/laxity-dev/laxity/internal/classify"
+	"github.com/laxity-dev/laxity/internal/redact"
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/migrations"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
@@ -244,5 +246,54 @@ func TestAttachedLateInnerSpan(t *testing.T) {
 	passes(t, w)
 	if got := count(t, store, incomplete); got != "0" {
 		t.Errorf("%s findings with the inner span", got)
+	}
+}
+
+// What the collector would do by its settings, the worker does for spans that it reads itself: users' rows tell why a call ended,
+// and what is redacted is in no table of ours and in no statement.
+func TestAttachedByUsersSettings(t *testing.T) {
+	engine := enginetest.Start(t)
+	table := stock(t, engine)
+	store := storagetest.OpenOn(t, engine)
+	attachTo(t, store, table.Table)
+	rules := filepath.Join(t.TempDir(), "rules.yaml")
+	if err := os.WriteFile(rules, []byte("rules:\n  - {type: acme.Gone, rule: acme_gone, cause: local_deadline}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db, err := storage.Open(storage.Config{DSN: store.DSN(), MaxExecutionTime: 5 * time.Minute, ClassifyRules: rules, Redact: redact.Config{
+		Keys: []redact.Key{{Pattern: "user.*", Action: redact.Drop}}, Values: []string{"card [0-9]{4}"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	store = &storagetest.Store{DB: db, Engine: engine, Database: store.Database}
+
+	spans := theirs(traceOf(1))
+	for i := range spans {
+		s := &spans[i]
+		s.Name += " card 4711"
+		s.Attrs["user.mail"], s.Attrs[budgetattr.StageKey] = "sesame", "charge card 4711"
+		if s.Kind == span.KindClient {
+			s.Status, s.StatusMessage = span.StatusError, "card 4711 refused"
+			delete(s.Attrs, budgetattr.CancelCauseKey)
+			s.Attrs["error.type"] = "acme.Gone"
+		}
+	}
+	table.Insert(t, spans...)
+	passes(t, on(t, store))
+	if got := count(t, store, "SELECT DISTINCT cancel_cause, inferred_rule FROM hops FINAL WHERE kind = 'Client'"); got != "local_deadline\tacme_gone" {
+		t.Errorf("calls were classified %q, not by the row of the user", got)
+	}
+	for _, name := range []string{"hops", "verdicts", "accounts"} {
+		if got := count(t, store, "SELECT count() > 0, countIf(match(toString(tuple(*)), 'sesame|4711')) FROM "+name); got != "1\t0" {
+			t.Errorf("%s: rows, and rows with what is redacted: %s", name, got)
+		}
+	}
+	traces, err := db.Traces(t.Context(), []span.TraceID{spans[0].Trace}, 100)
+	if err != nil || traces[spans[0].Trace] == nil {
+		t.Fatal(traces, err)
+	}
+	if text := fmt.Sprint(traces[spans[0].Trace].Spans); strings.Contains(text, "4711") || strings.Contains(text, "sesame") {
+		t.Errorf("a statement shows what is redacted: %s", text)
 	}
 }

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"math"
@@ -17,8 +18,10 @@ import (
 	"github.com/laxity-dev/laxity/storage"
 )
 
-// Bounds of the traces judged together. A statement reads as many spans of a trace.
+// Bounds of the traces judged together, and of those whose extents are looked up together. A statement reads as many spans of a
+// trace.
 const (
+	extentTraces  = 50_000
 	batchTraces   = 4_000
 	batchSpans    = 20_000
 	spansPerTrace = 20_000
@@ -39,30 +42,76 @@ func (p *pass) judge(ctx context.Context, slice storage.Window) error {
 
 // judgeTraces judges traces in batches, some at a time.
 func (p *pass) judgeTraces(ctx context.Context, touched []storage.Touched) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(p.config.Parallel)
-	for len(touched) > 0 && ctx.Err() == nil {
-		n, spans := 0, uint64(0)
-		for n < len(touched) && n < batchTraces && (n == 0 || spans+touched[n].Spans <= batchSpans) {
-			spans += touched[n].Spans
-			n++
+	for part := range slices.Chunk(touched, extentTraces) {
+		extents, err := p.extents(ctx, part)
+		if err != nil {
+			return err
 		}
-		ids := make([]span.TraceID, n)
-		for i, t := range touched[:n] {
-			ids[i] = t.Trace
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(p.config.Parallel)
+		for rest := neighbours(part, extents); len(rest) > 0 && ctx.Err() == nil; {
+			n, spans := 0, uint64(0)
+			for n < len(rest) && n < batchTraces && (n == 0 || spans+rest[n].Spans <= batchSpans) {
+				spans += rest[n].Spans
+				n++
+			}
+			batch := rest[:n]
+			group.Go(func() error { return p.judgeBatch(ctx, batch, extents, &p.learned) })
+			rest = rest[n:]
 		}
-		group.Go(func() error { return p.judgeBatch(ctx, ids, &p.learned) })
-		touched = touched[n:]
+		if err := group.Wait(); err != nil {
+			return err
+		}
 	}
-	return group.Wait()
+	return nil
+}
+
+func (w *Worker) extents(ctx context.Context, touched []storage.Touched) (extents map[span.TraceID]storage.Window, err error) {
+	err = w.do("extents", func() error {
+		extents, err = w.store.Extents(ctx, traceIDs(touched))
+		return err
+	})
+	return extents, err
+}
+
+func traceIDs(touched []storage.Touched) []span.TraceID {
+	ids := make([]span.TraceID, len(touched))
+	for i, t := range touched {
+		ids[i] = t.Trace
+	}
+	return ids
+}
+
+// longTrace: traces that last longer are read apart, or what lies between their ends would be read with those of every batch.
+const longTrace = 5 * time.Minute
+
+// neighbours orders traces such that those which follow each other lie close in time.
+func neighbours(touched []storage.Touched, extents map[span.TraceID]storage.Window) []storage.Touched {
+	long := func(w storage.Window) int {
+		if w.To.Sub(w.From) > longTrace {
+			return 1
+		}
+		return 0
+	}
+	touched = slices.Clone(touched)
+	slices.SortStableFunc(touched, func(a, b storage.Touched) int {
+		x, y := extents[a.Trace], extents[b.Trace]
+		return cmp.Or(long(x)-long(y), x.From.Compare(y.From))
+	})
+	return touched
 }
 
 // judgeBatch judges some traces by all that is stored of them and what was learned, and writes what changed.
-func (w *Worker) judgeBatch(ctx context.Context, ids []span.TraceID, known *learned) error {
+func (w *Worker) judgeBatch(ctx context.Context, batch []storage.Touched, extents map[span.TraceID]storage.Window, known *learned) error {
 	var traces map[span.TraceID]*storage.Trace
 	var kept []storage.Verdict
+	ids := traceIDs(batch)
+	var around storage.Window
+	for _, id := range ids {
+		around = around.Union(extents[id])
+	}
 	err := w.do("traces", func() (err error) {
-		traces, err = w.store.Traces(ctx, ids, spansPerTrace)
+		traces, err = w.store.TracesWithin(ctx, ids, around, spansPerTrace)
 		return err
 	})
 	if err != nil {
@@ -84,7 +133,7 @@ func (w *Worker) judgeBatch(ctx context.Context, ids []span.TraceID, known *lear
 	}
 	found, books := map[storage.VerdictKey]storage.Verdict{}, []storage.Account{}
 	for _, trace := range traces {
-		verdicts, accounts := judged(trace, opts)
+		verdicts, accounts := judged(trace, w.store.Classifier(), opts)
 		for _, v := range verdicts {
 			if other, ok := found[v.VerdictKey]; !ok || v.Amount > other.Amount {
 				found[v.VerdictKey] = v
@@ -126,7 +175,7 @@ func changes(found map[storage.VerdictKey]storage.Verdict, kept []storage.Verdic
 		}
 	}
 	slices.SortFunc(hold, func(a, b storage.Verdict) int {
-		return strings.Compare(a.Trace.String()+a.Span.String()+a.Rule, b.Trace.String()+b.Span.String()+b.Rule)
+		return cmp.Or(bytes.Compare(a.Trace[:], b.Trace[:]), bytes.Compare(a.Span[:], b.Span[:]), strings.Compare(a.Rule, b.Rule))
 	})
 	return hold, taken
 }
@@ -173,17 +222,18 @@ func month(nanoseconds int64) [2]int {
 }
 
 // judged returns the findings and accounts of one trace as rows.
-func judged(trace *storage.Trace, opts verdict.Options) ([]storage.Verdict, []storage.Account) {
+func judged(trace *storage.Trace, classifier *classify.Classifier, opts verdict.Options) ([]storage.Verdict, []storage.Account) {
 	starts, weights := make(map[string]int64, len(trace.Spans)), make(map[string]float64, len(trace.Spans))
 	for i := range trace.Spans {
 		s := &trace.Spans[i]
-		classify.Builtin().Annotate(s) // on spans that our collector wrote it changes nothing
+		classifier.Annotate(s) // on spans that our collector wrote it changes nothing
 		starts[s.ID.String()], weights[s.ID.String()] = s.Start, hop.Weight(s.TraceState)
 	}
-	statement := verdict.Judge(trace.Spans, opts)
-	if statement == nil {
+	c := verdict.Open(trace.Spans, opts)
+	if c == nil {
 		return nil, nil
 	}
+	statement := c.Statement(opts.Entry)
 	rows := make([]storage.Verdict, 0, len(statement.Findings))
 	for i := range statement.Findings {
 		f := &statement.Findings[i]
@@ -204,5 +254,5 @@ func judged(trace *storage.Trace, opts verdict.Options) ([]storage.Verdict, []st
 		v.IncludedIn, _ = span.ParseID(f.IncludedIn)
 		rows = append(rows, v)
 	}
-	return rows, accounts(trace, statement, opts)
+	return rows, accounts(trace, statement, c)
 }

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -167,13 +168,13 @@ func (p *pull) buckets(ctx context.Context, due []storage.AttachedBucket) error 
 
 // judgeHopless judges traces of which no hop was read: no arrival of theirs tells the worker that they changed.
 func (p *pull) judgeHopless(ctx context.Context, traces map[span.TraceID]bool) error {
-	var ids []span.TraceID
-	for id, alone := range traces {
-		if alone {
-			ids = append(ids, id)
+	var alone []storage.Touched
+	for id, hopless := range traces {
+		if hopless {
+			alone = append(alone, storage.Touched{Trace: id, Spans: 1})
 		}
 	}
-	if len(ids) == 0 {
+	if len(alone) == 0 {
 		return nil
 	}
 	kept, err := p.kept(ctx)
@@ -181,12 +182,14 @@ func (p *pull) judgeHopless(ctx context.Context, traces map[span.TraceID]bool) e
 		return err
 	}
 	known := &learned{hidden: hidden(kept)}
-	for len(ids) > 0 {
-		n := min(len(ids), batchTraces/4)
-		if err := p.judgeBatch(ctx, ids[:n], known); err != nil {
+	extents, err := p.extents(ctx, alone)
+	if err != nil {
+		return err
+	}
+	for batch := range slices.Chunk(alone, batchTraces/4) {
+		if err := p.judgeBatch(ctx, batch, extents, known); err != nil {
 			return err
 		}
-		ids = ids[n:]
 	}
 	return nil
 }
