@@ -72,7 +72,9 @@ func launch(t *testing.T, args ...string) *process {
 		t.Fatal(err)
 	}
 	writer.Close()
+	read := make(chan struct{})
 	go func() {
+		defer close(read)
 		defer reader.Close()
 		for lines := bufio.NewScanner(reader); lines.Scan(); {
 			p.mu.Lock()
@@ -82,6 +84,10 @@ func launch(t *testing.T, args ...string) *process {
 	}()
 	go func() {
 		p.err = p.cmd.Wait()
+		select { // what it said last is still on its way; a child of it that lives on keeps the pipe open
+		case <-read:
+		case <-time.After(5 * time.Second):
+		}
 		close(p.done)
 	}()
 	t.Cleanup(func() {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,7 @@ func TestReadmeFirstTrace(t *testing.T) {
 		t.Fatal("the README does not show the trace that it sends")
 	}
 	send = strings.ReplaceAll(send, "http://127.0.0.1:4318", s.http)
+	send = strings.ReplaceAll(send, "$(date +%s)", strconv.FormatInt(time.Now().Unix(), 10)) // twice the same second
 	if out, err := exec.CommandContext(t.Context(), "bash", "-c", "set -e\n"+strings.Replace(send, "curl -s", "curl -sSf", 1)).CombinedOutput(); err != nil {
 		t.Fatalf("the README's command (it needs bash and curl): %v\n%s", err, out)
 	}
