@@ -31,11 +31,9 @@ func newWorkerCommand() *cobra.Command {
 		Use:   "worker",
 		Short: "Judge traces that arrived and keep the rollups",
 		Long: `Judge the traces of which something arrived, and compute the rollups of the minutes, hours and days that changed. What it
-does can be repeated, so it may be stopped at any time. Where one worker falls behind, several share the traces by --shard.
-On Linux it runs at niceness 10: on a busy machine what arrives goes first, and reports read what is not judged yet by itself.`,
+does can be repeated, so it may be stopped at any time. Where one worker falls behind, several share the traces by --shard.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			yield()
 			collectLess()
 			if err := collector.CheckListen("worker-metrics-listen", metrics, false); err != nil {
 				return &usageError{err}
