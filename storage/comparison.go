@@ -95,6 +95,7 @@ func (db *DB) Compare(ctx context.Context, q ComparisonQuestion) ([]RouteCompari
 			if s.WithBudget > 0 {
 				s.BudgetP50 = nanoseconds(margins[i][2])
 			}
+			s.Variance = varianceOf(s.Seen, s.Variance)
 		}
 		r.Makeup = [2]map[string]trend.Makeup{{}, {}}
 		index[[2]string{r.Service, r.Route}] = len(answer)
@@ -203,8 +204,16 @@ func (r *spending) sample() MarginSample {
 		s.BudgetP50 = nanoseconds(r.margins[2])
 	}
 	sum, n := r.margin/1e9, float64(s.Seen)
-	s.Variance = (r.squares - sum*sum/r.requests) / r.requests * n / (n - 1)
+	s.Variance = varianceOf(s.Seen, (r.squares-sum*sum/r.requests)/r.requests*n/(n-1))
 	return s
+}
+
+// varianceOf is what sums of squares gave for some margins: of one they tell nothing, of equal ones they may differ by less than nothing.
+func varianceOf(seen uint64, sums float64) float64 {
+	if seen < 2 {
+		return math.NaN()
+	}
+	return max(0, sums)
 }
 
 // PlaceOf reads the place of a part of a change; kind is the name of what is no place.

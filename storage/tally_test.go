@@ -144,31 +144,37 @@ func asked(db *storage.DB) map[string]func(context.Context, storage.ReportQuesti
 
 // comparedRoute is a comparison that JSON can hold.
 type comparedRoute struct {
-	Service, Route         string
-	Missed, Seen           [2]uint64
-	P05, P50               [2]float64
-	Variance, MeanExact    [2]string
-	SpentExact, MakeupSize string
+	Service, Route      string
+	Missed, Seen        [2]uint64
+	P05, P50            [2]float64
+	Variance, MeanExact [2]float64
+	SpentExact          map[string]float64
+	MakeupSize          string
 }
 
 func shapeCompared(found []storage.RouteComparison) []comparedRoute {
 	var all []comparedRoute
 	for _, f := range found {
-		r := comparedRoute{Service: f.Service, Route: f.Route}
+		r := comparedRoute{Service: f.Service, Route: f.Route, SpentExact: map[string]float64{}}
 		for i, s := range []storage.MarginSample{f.Before, f.After} {
 			r.Missed[i], r.Seen[i] = s.Missed, s.Seen
 			if s.P50 != nil {
 				r.P05[i], r.P50[i] = s.P05.Seconds(), s.P50.Seconds()
 			}
-			r.Variance[i] = fmt.Sprintf("%.6f", s.Variance)
+			if r.Variance[i] = s.Variance; s.Seen < 2 {
+				r.Variance[i] = -1
+				if !math.IsNaN(s.Variance) {
+					r.Variance[i] = -2
+				}
+			}
 			if mean := f.MeanMargin(i); mean != nil {
-				r.MeanExact[i] = fmt.Sprintf("%.6f", *mean)
+				r.MeanExact[i] = *mean
 			}
 			r.MakeupSize += fmt.Sprint(len(f.Makeup[i]), " ")
 			for _, traffic := range slices.Sorted(maps.Keys(f.Makeup[i])) {
 				for _, place := range slices.Sorted(maps.Keys(f.Makeup[i][traffic].Spent)) {
 					if spent := f.Makeup[i][traffic].Spent[place]; spent != 0 { // which places of nothing there are is not told
-						r.SpentExact += fmt.Sprintf("%q %q %.6f\n", traffic, place, spent/1e9)
+						r.SpentExact[fmt.Sprintf("%d %q %q", i, traffic, place)] = spent / 1e9
 					}
 				}
 			}

@@ -1,8 +1,10 @@
 -- How the facts of a subject become rows of a tally: one per bucket, measure and what tells its rows apart.
 -- width  of the buckets in nanoseconds
+-- Sums that are not whole are kept to 41 bits, so that they are the same in whatever order facts were read.
+WITH x -> if(x = round(x), x, reinterpretAsFloat64(bitAnd(reinterpretAsUInt64(x) + 2048, bitNot(toUInt64(4095))))) AS kept
 SELECT
     measure, service, bucket, route, stage, peer, detail,
-    sum(n) AS seen, sum(represents) AS represented, sum(summed) AS total, max(greatest_value) AS most, max(latest) AS last,
+    sum(n) AS seen, kept(sumKahan(represents)) AS represented, kept(sumKahan(summed)) AS total, max(greatest_value) AS most, max(latest) AS last,
     mapSort(mapFromArrays(groupArrayIf(slot, spreads), groupArrayIf(times, spreads))) AS spread,
     groupArraySortedArray(6)(shown) AS examples
 FROM
@@ -10,7 +12,7 @@ FROM
     SELECT
         measure, service, ts - ts % {width:Int64} AS bucket, route, stage, peer, detail, spreads,
         toInt16(if(spreads AND value != 0, sign(value) * (1 + floor(16 * log2(abs(value)))), 0)) AS slot,
-        count() AS n, sum(weight) AS represents, sum(weight * value) AS summed, max(value) AS greatest_value, maxIf(ts, dated) AS latest,
+        count() AS n, sumKahan(weight) AS represents, sumKahan(weight * value) AS summed, max(value) AS greatest_value, maxIf(ts, dated) AS latest,
         sum(toUInt64(greatest(round(weight * 16), 1))) AS times,
         groupArraySortedIf(6)((-value, trace_id), exemplary) AS shown
     FROM
