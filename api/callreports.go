@@ -58,28 +58,20 @@ func (s *Server) readUntil(context.Context) (*instant, error) { return s.waterma
 
 // learnedUntil is the watermark of what is learned from many traces; nil where no worker has learned anything.
 func (s *Server) learnedUntil(ctx context.Context) (*instant, error) {
-	progress, err := s.config.Store.Progress(ctx)
-	if err != nil {
-		return nil, err
-	}
-	at, ok := progress[storage.StepLimits]
-	if !ok {
-		return nil, nil
-	}
-	until := s.watermark()
-	if at.Before(time.Time(*until)) {
-		*until = instant(at.Truncate(time.Second))
-	}
-	return until, nil
+	return s.doneUntil(ctx, storage.StepLimits)
 }
 
 // judgedUntil is the watermark of reports that read findings; nil where no worker has judged anything.
 func (s *Server) judgedUntil(ctx context.Context) (*instant, error) {
+	return s.doneUntil(ctx, storage.StepVerdicts)
+}
+
+func (s *Server) doneUntil(ctx context.Context, step storage.Step) (*instant, error) {
 	progress, err := s.config.Store.Progress(ctx)
 	if err != nil {
 		return nil, err
 	}
-	at, ok := progress[storage.StepVerdicts]
+	at, ok := progress[step]
 	if !ok {
 		return nil, nil
 	}
@@ -105,10 +97,13 @@ func (p *params) report(at page, limit int) storage.ReportQuestion {
 	}
 }
 
+// reportKnown are the parameters that every report knows.
+var reportKnown = []string{"from", "to", "limit", "cursor"}
+
 // serveReport answers one report; filters are the parameters it knows beside window, limit and cursor.
 func serveReport[Row any](s *Server, on basis,
 	ask func(context.Context, storage.ReportQuestion) ([]Row, error), filters ...string) gin.HandlerFunc {
-	known := append([]string{"from", "to", "limit", "cursor"}, filters...)
+	known := slices.Concat(reportKnown, filters)
 	return func(c *gin.Context) {
 		p := readParams(c.Request.URL.RawQuery, known...)
 		at, limit := p.window(s.config.Now()), p.limit()

@@ -3,15 +3,13 @@ package api
 import (
 	"cmp"
 	"net/http"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/storage"
 )
-
-// reportKnown are the parameters that every report knows.
-var reportKnown = []string{"from", "to", "limit", "cursor"}
 
 type cellsAnswer struct {
 	rowsAnswer[storage.CellRow]
@@ -20,7 +18,7 @@ type cellsAnswer struct {
 
 // cells answers with how requests are spread over time and what they had left, or took.
 func (s *Server) cells(c *gin.Context) {
-	p := readParams(c.Request.URL.RawQuery, append(append([]string{"service", "route", "rule", "measure"}, reportKnown...), entryFilters...)...)
+	p := readParams(c.Request.URL.RawQuery, slices.Concat([]string{"service", "route", "rule", "measure"}, reportKnown, entryFilters)...)
 	at, limit := p.window(s.config.Now()), p.limit()
 	q := storage.CellQuestion{
 		ReportQuestion: p.report(at, limit),
@@ -57,7 +55,7 @@ type patienceAnswer struct {
 
 // patience answers with when clients leave.
 func (s *Server) patience(c *gin.Context) {
-	p := readParams(c.Request.URL.RawQuery, append(append([]string{"service", "route", "cause"}, reportKnown...), entryFilters...)...)
+	p := readParams(c.Request.URL.RawQuery, slices.Concat([]string{"service", "route", "cause"}, reportKnown, entryFilters)...)
 	at, limit := p.window(s.config.Now()), p.limit()
 	q := p.report(at, limit)
 	if p.problem != nil {
@@ -102,7 +100,7 @@ type spendBucket struct {
 
 // spend answers with what requests spend where, over time.
 func (s *Server) spend(c *gin.Context) {
-	p := readParams(c.Request.URL.RawQuery, append(append([]string{"service", "route", "rule"}, reportKnown...), entryFilters...)...)
+	p := readParams(c.Request.URL.RawQuery, slices.Concat([]string{"service", "route", "rule"}, reportKnown, entryFilters)...)
 	at, limit := p.window(s.config.Now()), p.limit()
 	q := p.report(at, limit)
 	if p.problem != nil {

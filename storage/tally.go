@@ -52,8 +52,11 @@ const Stretch = 5 * time.Minute
 // wider.
 func factsOf(subject, when, near string) string {
 	facts := strings.NewReplacer("@when", "("+when+")", "@near", "("+near+")").Replace(tallyFile("facts_" + subject))
-	return strings.Replace(tallyFile("tally_facts"), "@facts", facts, 1)
+	return strings.NewReplacer("@facts", facts, "@kept", keptSums).Replace(tallyFile("tally_facts"))
 }
+
+// keptSums keeps sums that are not whole to 41 bits, so that they are the same in whatever order facts were read.
+const keptSums = "x -> if(x = round(x), x, reinterpretAsFloat64(bitAnd(reinterpretAsUInt64(x) + 2048, bitNot(toUInt64(4095))))) AS kept"
 
 // What is rolled is read by hours, which the sort key can find, also where buckets lie far apart.
 const (
@@ -169,7 +172,7 @@ func (db *DB) RollTally(ctx context.Context, step Step, buckets []time.Time, ver
 		made = slices.Concat(made, subjects[OfVerdicts], subjects[OfAccounts])
 	}
 	width := shorter[step].width
-	return question(string(step), db.run(ctx, rollTallyBucketsSQL, map[string]any{
+	return question(string(step), db.run(ctx, strings.Replace(rollTallyBucketsSQL, "@kept", keptSums, 1), map[string]any{
 		"target": string(step), "source": string(shorter[step].source), "width": int64(width), "subjects": made,
 		"from": buckets[0].UnixNano(), "to": buckets[len(buckets)-1].Add(width).UnixNano(),
 		"buckets": starts(buckets), "version": uint64(version.UnixNano()),

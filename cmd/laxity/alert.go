@@ -78,44 +78,18 @@ func newAlertListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			client, err := newAPIClient(cmd)
-			if err != nil {
-				return err
-			}
-			body, err := client.get(cmd.Context(), "alerts", nil)
-			if err != nil {
-				return fmt.Errorf("alert: %w", err)
-			}
-			if output == "json" {
-				return writeJSON(cmd.OutOrStdout(), body)
-			}
-			var answer alertAnswer
-			if err := json.Unmarshal(body, &answer); err != nil {
-				return fmt.Errorf("alert: answer of the API: %w", err)
-			}
-			if output == "csv" {
-				return writeAlertCSV(cmd.OutOrStdout(), answer, all)
-			}
-			return writeAlerts(cmd.OutOrStdout(), answer, all)
+			return tellAnswer(cmd, "alert", "alerts", nil, output, func(w io.Writer, answer alertAnswer) error {
+				if output == "csv" {
+					return writeAlertCSV(w, answer, all)
+				}
+				return writeAlerts(w, answer, all)
+			})
 		},
 	}
 	addAPIFlags(cmd)
 	addOutputFlag(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "also alerts that are quiet")
 	return cmd
-}
-
-func addOutputFlag(cmd *cobra.Command) {
-	cmd.Flags().StringP("output", "o", "table", "table, json or csv")
-}
-
-func outputOf(cmd *cobra.Command) (string, error) {
-	output := cmd.Flags().Lookup("output").Value.String()
-	switch output {
-	case "table", "json", "csv":
-		return output, nil
-	}
-	return "", &usageError{fmt.Errorf("-o %q is not known; use table, json or csv", output)}
 }
 
 func writeAlertCSV(w io.Writer, answer alertAnswer, all bool) error {
@@ -204,29 +178,16 @@ func newAlertHistoryCommand() *cobra.Command {
 			if len(args) > 0 {
 				query.Set("name", args[0])
 			}
-			client, err := newAPIClient(cmd)
-			if err != nil {
-				return err
-			}
-			body, err := client.get(cmd.Context(), "alerts/history", query)
-			if err != nil {
-				return fmt.Errorf("alert: %w", err)
-			}
-			if output == "json" {
-				return writeJSON(cmd.OutOrStdout(), body)
-			}
-			var report rowsReport
-			if err := json.Unmarshal(body, &report); err != nil {
-				return fmt.Errorf("alert: answer of the API: %w", err)
-			}
-			if output == "csv" {
+			return tellAnswer(cmd, "alert", "alerts/history", query, output, func(w io.Writer, report rowsReport) error {
+				if output == "table" {
+					return writeAlertHistory(w, report)
+				}
 				place := []string{"at", "name", "state", "value"}
 				for _, label := range alertLabels {
 					place = append(place, "labels."+label)
 				}
-				return reportSpec{place: append(place, "summary")}.writeCSV(cmd.OutOrStdout(), report)
-			}
-			return writeAlertHistory(cmd.OutOrStdout(), report)
+				return reportSpec{place: append(place, "summary")}.writeCSV(w, report)
+			})
 		},
 	}
 	addReportFlags(cmd, nil)

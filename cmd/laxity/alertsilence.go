@@ -96,27 +96,15 @@ func newSilenceListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			client, err := newAPIClient(cmd)
-			if err != nil {
-				return err
-			}
-			body, err := client.get(cmd.Context(), "silences", nil)
-			if err != nil {
-				return fmt.Errorf("alert silence: %w", err)
-			}
-			if output == "json" {
-				return writeJSON(cmd.OutOrStdout(), body)
-			}
-			var answer struct {
+			type silences struct {
 				Rows []silence `json:"rows"`
 			}
-			if err := json.Unmarshal(body, &answer); err != nil {
-				return fmt.Errorf("alert silence: answer of the API: %w", err)
-			}
-			if output == "csv" {
-				return writeSilenceCSV(cmd.OutOrStdout(), answer.Rows)
-			}
-			return writeSilences(cmd.OutOrStdout(), answer.Rows)
+			return tellAnswer(cmd, "alert silence", "silences", nil, output, func(w io.Writer, answer silences) error {
+				if output == "csv" {
+					return writeSilenceCSV(w, answer.Rows)
+				}
+				return writeSilences(w, answer.Rows)
+			})
 		},
 	}
 	addAPIFlags(cmd)

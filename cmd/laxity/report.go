@@ -66,7 +66,7 @@ func addReportFlags(cmd *cobra.Command, filters []string) {
 	cmd.Flags().String("to", "", "end of the window in RFC 3339 (default now)")
 	cmd.Flags().Int("limit", 100, "most rows to print, up to 1000")
 	cmd.Flags().String("cursor", "", "go on behind an earlier answer: the next of its json")
-	cmd.Flags().StringP("output", "o", "table", "table, json or csv")
+	addOutputFlag(cmd)
 	for _, name := range filters {
 		about, special := filterHelp[name]
 		if !special {
@@ -88,12 +88,41 @@ func reportQuery(cmd *cobra.Command, filters []string) (url.Values, string, erro
 	if !query.Has("from") && (!query.Has("marker") || cmd.Flags().Changed("since")) {
 		query.Set("from", "now-"+cmd.Flags().Lookup("since").Value.String())
 	}
+	output, err := outputOf(cmd)
+	return query, output, err
+}
+
+func addOutputFlag(cmd *cobra.Command) {
+	cmd.Flags().StringP("output", "o", "table", "table, json or csv")
+}
+
+func outputOf(cmd *cobra.Command) (string, error) {
 	output := cmd.Flags().Lookup("output").Value.String()
 	switch output {
 	case "table", "json", "csv":
-		return query, output, nil
+		return output, nil
 	}
-	return nil, "", &usageError{fmt.Errorf("-o %q is not known; use table, json or csv", output)}
+	return "", &usageError{fmt.Errorf("-o %q is not known; use table, json or csv", output)}
+}
+
+// tellAnswer prints what the API answers at a path: json as it came, table and csv by write. what begins its errors.
+func tellAnswer[Answer any](cmd *cobra.Command, what, path string, query url.Values, output string, write func(io.Writer, Answer) error) error {
+	client, err := newAPIClient(cmd)
+	if err != nil {
+		return err
+	}
+	body, err := client.get(cmd.Context(), path, query)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	if output == "json" {
+		return writeJSON(cmd.OutOrStdout(), body)
+	}
+	var answer Answer
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return fmt.Errorf("%s: answer of the API: %w", what, err)
+	}
+	return write(cmd.OutOrStdout(), answer)
 }
 
 type marginReport struct {

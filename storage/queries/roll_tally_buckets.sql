@@ -7,10 +7,9 @@
 -- buckets         their starts, nanoseconds since 1970
 -- version         of the rows that are written, nanoseconds since 1970
 -- Reads the subjects in the months of the buckets.
--- Sums that are not whole are kept as in tally_facts.sql.
 INSERT INTO {target:Identifier} (subject, measure, service, at, route, stage, peer, detail, scheme, seen, represented, total, most, last, spread, examples,
     first_at, version, is_deleted)
-WITH x -> if(x = round(x), x, reinterpretAsFloat64(bitAnd(reinterpretAsUInt64(x) + 2048, bitNot(toUInt64(4095))))) AS kept
+WITH @kept
 SELECT
     subject, measure, service, fromUnixTimestamp64Nano(bucket, 'UTC') AS at, route, stage, peer, detail, scheme,
     sumIf(s.seen, short) AS seen, kept(sumKahanIf(s.represented, short)) AS represented, kept(sumKahanIf(s.total, short)) AS total, maxIf(s.most, short) AS most,

@@ -1,7 +1,6 @@
 -- How the facts of a subject become rows of a tally: one per bucket, measure and what tells its rows apart.
 -- width  of the buckets in nanoseconds
--- Sums that are not whole are kept to 41 bits, so that they are the same in whatever order facts were read.
-WITH x -> if(x = round(x), x, reinterpretAsFloat64(bitAnd(reinterpretAsUInt64(x) + 2048, bitNot(toUInt64(4095))))) AS kept
+WITH @kept
 SELECT
     measure, service, bucket, route, stage, peer, detail,
     sum(n) AS seen, kept(sumKahan(represents)) AS represented, kept(sumKahan(summed)) AS total, max(greatest_value) AS most, max(latest) AS last,
