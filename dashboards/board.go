@@ -136,6 +136,9 @@ func (g *grid) next(width, height uint32) dashboard.GridPos {
 	return at
 }
 
+// columnUnits are the units of the columns of statements, by what their names end with.
+var columnUnits = []struct{ ending, unit string }{{"_ratio", "percentunit"}, {"_s", "s"}, {"_bytes", "bytes"}}
+
 func (b board) panel(p panel, at dashboard.GridPos) (cog.Builder[dashboard.Panel], error) {
 	var targets []cog.Builder[variants.Dataquery]
 	for i, a := range p.asks {
@@ -149,7 +152,13 @@ func (b board) panel(p panel, at dashboard.GridPos) (cog.Builder[dashboard.Panel
 	case number:
 		return stat.NewPanelBuilder().Title(p.title).Description(p.about).Unit(p.unit).Datasource(b.source.ref()).GridPos(at).Targets(targets), nil
 	case rows:
-		return table.NewPanelBuilder().Title(p.title).Description(p.about).Unit(p.unit).Datasource(b.source.ref()).GridPos(at).Targets(targets), nil
+		t := table.NewPanelBuilder().Title(p.title).Description(p.about).Unit(p.unit).Datasource(b.source.ref()).GridPos(at).Targets(targets)
+		if b.source == spans {
+			for _, u := range columnUnits {
+				t = t.OverrideByRegexp("/"+u.ending+"$/", []dashboard.DynamicConfigValue{{Id: "unit", Value: u.unit}})
+			}
+		}
+		return t, nil
 	}
 	return timeseries.NewPanelBuilder().Title(p.title).Description(p.about).Unit(p.unit).Datasource(b.source.ref()).GridPos(at).
 		Legend(common.NewVizLegendOptionsBuilder().ShowLegend(true).DisplayMode(common.LegendDisplayModeList).Placement(common.LegendPlacementBottom)).

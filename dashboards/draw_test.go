@@ -64,15 +64,24 @@ func tabulate(out *strings.Builder, table [][]string) {
 			cell = "th"
 		}
 		out.WriteString("<tr>")
-		for _, text := range row {
-			if f, err := strconv.ParseFloat(text, 64); err == nil && strings.Contains(text, ".") {
-				text = strconv.FormatFloat(f, 'g', 4, 64)
+		for column, text := range row {
+			if f, err := strconv.ParseFloat(text, 64); err == nil && (strings.Contains(text, ".") || unitOf(table[0][column]) != "") {
+				text = amount(f, unitOf(table[0][column]))
 			}
 			fmt.Fprintf(out, "<%s>%s</%s>", cell, html.EscapeString(text), cell)
 		}
 		out.WriteString("</tr>")
 	}
 	out.WriteString("</table>")
+}
+
+func unitOf(column string) string {
+	for _, u := range columnUnits {
+		if strings.HasSuffix(column, u.ending) {
+			return u.unit
+		}
+	}
+	return ""
 }
 
 func chart(out *strings.Builder, lines []line, unit string) {
