@@ -30,7 +30,7 @@ FROM
         Links.SpanId,
         Links.Attributes
     FROM {database:Identifier}.{table:Identifier}
-    WHERE TraceId IN ({ids:Array(String)})
+    WHERE TraceId IN (SELECT arrayJoin({ids:Array(String)}))
         AND Timestamp >= fromUnixTimestamp64Nano({from:Int64} * 1000000000)
         AND Timestamp < fromUnixTimestamp64Nano(({to:Int64} + 1) * 1000000000)
     ORDER BY TraceId, SpanId, ServiceName, SpanKind, lasts DESC -- in order
