@@ -31,7 +31,7 @@ func main() {
 
 // options of a run.
 type options struct {
-	data                   string
+	data, url              string
 	hops, big, raw, rounds int
 	limit                  time.Duration
 }
@@ -39,12 +39,16 @@ type options struct {
 func run(ctx context.Context) (err error) {
 	var o options
 	flag.StringVar(&o.data, "data", filepath.Join(os.TempDir(), "laxity-bench-queries"), "data directory of the engine; what it holds is used again")
+	flag.StringVar(&o.url, "url", "", "an engine that runs already, such as http://127.0.0.1:8123, instead of one on the data directory")
 	flag.IntVar(&o.hops, "hops", 10_000_000, "hops of the fill")
 	flag.IntVar(&o.big, "big", 0, "hops of a second fill, to see how reports grow; 0 for none")
 	flag.IntVar(&o.raw, "raw-days", load.Days, "days of raw spans, of which the rest of the time is extrapolated")
 	flag.IntVar(&o.rounds, "rounds", 3, "times each report is asked; the shortest counts")
 	flag.DurationVar(&o.limit, "limit", 5*time.Minute, "what one statement may take")
 	flag.Parse()
+	if o.url != "" {
+		return measure(ctx, o.url, o)
+	}
 	e, err := engine.Open(engine.Config{Data: o.data, Listen: "127.0.0.1:0", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
