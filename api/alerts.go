@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -122,7 +123,7 @@ func (s *Server) alerts(c *gin.Context) {
 			}
 			row.Instances = append(row.Instances, alertInstance{
 				Labels: state.Labels, State: state.Status, Since: instant(state.Since), Value: *rounded(&state.Value), Summary: state.Summary,
-				Silenced: slices.ContainsFunc(silences, func(silence alert.Silence) bool { return silence.Mutes(state.ID, s.config.Now()) }),
+				Silenced: slices.ContainsFunc(silences, func(silence alert.Silence) bool { return silence.Mutes(state, s.config.Now()) }),
 				Examples: append([]alert.Statement{}, state.Statements...),
 			})
 		}
@@ -162,6 +163,9 @@ func shapeConditions(a slo.Alert) [][]condition {
 func (s *Server) alertHistory(c *gin.Context) {
 	p := readParams(c.Request.URL.RawQuery, "from", "to", "name", "limit", "cursor")
 	at, limit, name := p.window(s.config.Now()), p.limit(), p.text("name", 100)
+	if _, known := s.alertNamed(name); name != "" && !known {
+		p.fail(invalid("name", fmt.Sprintf("there is no alert %q", name), "GET /alerts lists them"))
+	}
 	if p.problem != nil {
 		p.problem.write(c)
 		return
@@ -177,15 +181,23 @@ func (s *Server) alertHistory(c *gin.Context) {
 	c.JSON(http.StatusOK, report[storage.AlertChange]{Window: shapeWindow(at, 0), Watermark: s.watermark(), Rows: found, Next: next})
 }
 
+func (s *Server) alertNamed(name string) (slo.Alert, bool) {
+	i := slices.IndexFunc(s.config.Alerts, func(a slo.Alert) bool { return a.Name == name })
+	if i < 0 {
+		return slo.Alert{}, false
+	}
+	return s.config.Alerts[i], true
+}
+
 // testAlert tells everybody of an alert as if it fired.
 func (s *Server) testAlert(c *gin.Context) {
 	name := c.Param("name")
-	i := slices.IndexFunc(s.config.Alerts, func(a slo.Alert) bool { return a.Name == name })
+	a, known := s.alertNamed(name)
 	if p := readParams(c.Request.URL.RawQuery); p.problem != nil {
 		p.problem.write(c)
 		return
 	}
-	if i < 0 {
+	if !known {
 		notFound("there is no alert "+name, "GET /alerts lists them").write(c)
 		return
 	}
@@ -198,7 +210,7 @@ func (s *Server) testAlert(c *gin.Context) {
 	}
 	ctx, cancel := question(c)
 	defer cancel()
-	c.JSON(http.StatusOK, gin.H{"told": s.config.Watch.Test(ctx, s.config.Alerts[i], s.config.Now().UTC().Truncate(time.Millisecond))})
+	c.JSON(http.StatusOK, gin.H{"told": s.config.Watch.Test(ctx, a, s.config.Now().UTC().Truncate(time.Millisecond))})
 }
 
 type silenceRow struct {
@@ -278,6 +290,9 @@ func (s *Server) readSilence(body io.Reader) (alert.Silence, *problem) {
 			return alert.Silence{}, invalid("matchers", "the value of "+name+" is empty or too long", "give the exact value of the label")
 		}
 	}
+	if bad := s.mutesSomething(said.Matchers); bad != nil {
+		return alert.Silence{}, bad
+	}
 	length, err := parseLength(said.For)
 	if err != nil || length == 0 || length > 365*24*time.Hour {
 		return alert.Silence{}, invalid("for", fmt.Sprintf("%q is no length up to a year", said.For), "lengths look like 30m, 2h, 7d")
@@ -289,6 +304,35 @@ func (s *Server) readSilence(body io.Reader) (alert.Silence, *problem) {
 	_, _ = rand.Read(id) // never fails
 	now := s.config.Now().UTC().Truncate(time.Millisecond)
 	return alert.Silence{ID: hex.EncodeToString(id), Matchers: said.Matchers, Since: now, Until: now.Add(length), Comment: said.Comment}, nil
+}
+
+// mutesSomething refuses a silence that no alert can ever match, such as one with a misspelt name: who wrote it believes that it works.
+func (s *Server) mutesSomething(matchers map[string]string) *problem {
+	name, named := matchers["alertname"]
+	var names []string
+	for _, a := range s.config.Alerts {
+		if alert.Outside(a) {
+			if a.Name == name {
+				return invalid("matchers", name+" is not evaluated here", "Prometheus evaluates it: silence it in Alertmanager")
+			}
+			continue
+		}
+		names = append(names, a.Name)
+		if named && a.Name != name {
+			continue
+		}
+		lacks := slices.DeleteFunc(slices.Sorted(maps.Keys(matchers)), func(label string) bool { return label == "alertname" || slices.Contains(alert.Has(a), label) })
+		if len(lacks) == 0 {
+			return nil
+		}
+		if named {
+			return invalid("matchers", name+" has no label "+lacks[0], "it has "+strings.Join(append([]string{"alertname"}, alert.Has(a)...), ", "))
+		}
+	}
+	if named {
+		return invalid("matchers", fmt.Sprintf("there is no alert %q", name), "alerts are "+strings.Join(names, ", "))
+	}
+	return invalid("matchers", "no alert has all of these labels", "name fewer; GET /alerts shows the labels of what fires")
 }
 
 // endSilence ends a silence now. It may be repeated.
@@ -338,6 +382,8 @@ func (s *Server) alertsCheck(ctx context.Context) (healthCheck, bool) {
 		return healthCheck{}, false
 	case last.Problem != "":
 		return healthCheck{"alerts", checkWarn, "not everybody is told of alerts: " + last.Problem, "it is tried again until it is delivered; correct --alert-webhook or --alertmanager if the address is wrong"}, true
+	case age < 0:
+		return healthCheck{"alerts", checkWarn, fmt.Sprintf("alerts wait: they were evaluated until %d minutes ahead of this clock", int(-age.Minutes())+1), "a clock was set back; look at those of the API and of ClickHouse: they are evaluated again when that time has come"}, true
 	case age > alertsStale:
 		return healthCheck{"alerts", checkWarn, fmt.Sprintf("alerts were evaluated last %d minutes ago", int(age.Minutes())), "run one laxity api without --alerts=false; its log says what fails"}, true
 	}

@@ -111,8 +111,26 @@ func TestAlerts(t *testing.T) {
 		{"POST", "silences", `{"matchers": {"host": "a"}, "for": "2h"}`, 400}, {"POST", "silences", `{"matchers": {"service": ""}, "for": "2h"}`, 400},
 		{"POST", "silences", `{"matchers": {"service": "a"}, "for": "0s"}`, 400}, {"POST", "silences", `{"matchers": {"service": "a"}, "for": "500d"}`, 400},
 		{"POST", "silences", `{"matchers": {"service": "a"}, "for": "2h", "until": "x"}`, 400}, {"POST", "silences", `{} {}`, 400},
+		{"GET", "alerts/history?name=Overlod", "", 400},
 	} {
 		expect("Problem", bad.method, bad.path, bad.body, bad.want)
+	}
+	// What mutes nothing is refused, and what is blamed can be named.
+	for matchers, want := range map[string]string{
+		`{"alertname": "OrphnWork"}`: `there is no alert \"OrphnWork\"`, `{"alertname": "OrphanWork", "route": "/buy"}`: "OrphanWork has no label route",
+		`{"route": "/buy", "rule": "renewed_clock"}`: "no alert has all of these labels", `{"alertname": "IngestionLoss"}`: "Alertmanager",
+	} {
+		expect("Problem", "POST", "silences", `{"for": "2h", "matchers": `+matchers+`}`, 400, want)
+	}
+	expect("Silence", "POST", "silences", `{"for": "1m", "matchers": {"alertname": "BudgetMissedFast", "route": "/buy", "cause": "refused"}}`, 201)
+
+	// A clock that was set back is no good health.
+	lease.Evaluated, lease.Problem = time.Now().Add(2*time.Hour), ""
+	if err := store.WriteAlertLease(t.Context(), lease); err != nil {
+		t.Fatal(err)
+	}
+	if _, health := send(server, "GET", "health", ""); !strings.Contains(health, "a clock was set back") {
+		t.Errorf("health after the clock was set back: %s", health)
 	}
 	alone := newServer(t, store, nil)
 	if got, body := send(alone, "POST", "alerts/OrphanWork/test", ""); got != 409 || !strings.Contains(body, "--alert-webhook") {

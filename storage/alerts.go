@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -154,14 +155,20 @@ func (db *DB) AlertStates(ctx context.Context) ([]alert.State, error) {
 	answer := []alert.State{}
 	err := db.ask(ctx, alertStatesSQL, func(rows driver.Rows) error {
 		var s alert.State
-		var labels, statements string
-		if err := rows.Scan(&s.Name, &labels, (*string)(&s.Status), instant{&s.Since}, instant{&s.At}, &s.Value, &s.Summary, &statements, (*string)(&s.Told)); err != nil {
+		var labels, blamed, statements, told string
+		if err := rows.Scan(&s.Name, &labels, &blamed, (*string)(&s.Status), instant{&s.Since}, instant{&s.At}, &s.Value, &s.Summary, &statements, &told); err != nil {
 			return err
 		}
 		var err error
 		if s.Labels, err = alert.ParseLabels(labels); err != nil {
 			return err
 		}
+		if blamed != "" {
+			if s.Blamed, err = alert.ParseLabels(blamed); err != nil {
+				return err
+			}
+		}
+		s.Told = strings.Fields(told)
 		s.Statements, err = readStatements(statements)
 		answer = append(answer, s)
 		return err
@@ -177,13 +184,14 @@ func (db *DB) WriteAlertStates(ctx context.Context, states []alert.State) error 
 	return question("states of alerts", db.insert(ctx, "alert_states", []column{
 		{"name", "String", each(states, func(s *alert.State) string { return s.Name })},
 		{"labels", "String", each(states, func(s *alert.State) string { return s.Labels.String() })},
+		{"blamed", "String", each(states, func(s *alert.State) string { return s.Blamed.String() })},
 		{"state", "String", each(states, func(s *alert.State) string { return string(s.Status) })},
 		{"since", "DateTime64(3, 'UTC')", each(states, func(s *alert.State) time.Time { return s.Since.UTC() })},
 		{"at", "DateTime64(3, 'UTC')", each(states, func(s *alert.State) time.Time { return s.At.UTC() })},
 		{"value", "Float64", each(states, func(s *alert.State) float64 { return s.Value })},
 		{"summary", "String", each(states, func(s *alert.State) string { return s.Summary })},
 		{"statements", "String", each(states, func(s *alert.State) string { return writeStatements(s.Statements) })},
-		{"told", "String", each(states, func(s *alert.State) string { return string(s.Told) })},
+		{"told", "String", each(states, func(s *alert.State) string { return strings.Join(s.Told, " ") })},
 	}))
 }
 

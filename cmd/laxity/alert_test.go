@@ -110,6 +110,23 @@ func TestAlertCommands(t *testing.T) {
 	expect(",firing,0.21,shop,/buy,", "history", "-o", "csv")
 	expect(lateTrace, "history", "-o", "json")
 
+	// What services and people call things does not reach the terminal's controls.
+	strange := state
+	strange.Labels.Service, strange.Summary = "\x1b[2Jmore", "\x1b[2Jmore\x07 fires\u202e"
+	if err := store.WriteAlertStates(t.Context(), []alert.State{strange}); err != nil {
+		t.Fatal(err)
+	}
+	expect("", "silence", "add", "service=\x1b[2Jmore", "--comment", "a\x1bb", "--for", "1m")
+	for _, args := range [][]string{{"list"}, {"silence", "list"}} {
+		if out := expect("[2Jmore", args...); strings.ContainsAny(out, "\x1b\x07\u202e") {
+			t.Errorf("alert %v writes controls: %q", args, out)
+		}
+	}
+	strange.Status = alert.Resolved
+	if err := store.WriteAlertStates(t.Context(), []alert.State{strange}); err != nil {
+		t.Fatal(err)
+	}
+
 	id := strings.TrimSpace(expect("", "silence", "add", "alertname=BudgetMissedFast", "service=shop", "--for", "30m", "--comment", "known"))
 	expect("silenced", "list")
 	expect(id+"  until ", "silence", "list")

@@ -139,13 +139,15 @@ func readAlertSettings(path string) (slo.Settings, error) {
 // notifiers returns whom to tell.
 func (f *apiFlags) notifiers() ([]watch.Notifier, error) {
 	var all []watch.Notifier
-	for kind, addresses := range map[string][]string{watch.KindWebhook: f.webhooks, watch.KindAlertmanager: f.alertmanagers} {
-		for _, address := range addresses {
-			n := watch.Notifier{Kind: kind, URL: address}
-			if err := n.Validate(); err != nil {
-				return nil, err
-			}
-			all = append(all, n)
+	for _, address := range f.webhooks {
+		all = append(all, watch.Notifier{Kind: watch.KindWebhook, URL: address})
+	}
+	for _, address := range f.alertmanagers {
+		all = append(all, watch.Notifier{Kind: watch.KindAlertmanager, URL: address})
+	}
+	for _, n := range all {
+		if err := n.Validate(); err != nil {
+			return nil, err
 		}
 	}
 	return all, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/laxity-dev/laxity/engine/chdb"
+	"github.com/laxity-dev/laxity/internal/render"
 	"github.com/laxity-dev/laxity/storage"
 )
 
@@ -224,7 +225,7 @@ func writeDiagnoses(w io.Writer, checks []diagnosis) error {
 func fold(text string, width int, indent string) string {
 	var b strings.Builder
 	column := 0
-	for i, word := range strings.Fields(text) {
+	for i, word := range strings.Fields(render.Clean(text)) {
 		length := len([]rune(word))
 		switch {
 		case i > 0 && column+1+length > width:

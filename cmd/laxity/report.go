@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/laxity-dev/laxity/internal/render"
 )
 
 func newReportCommand() *cobra.Command {
@@ -232,9 +234,9 @@ func writeJSON(w io.Writer, body []byte) error {
 
 // clip shortens text to width characters by leaving out its middle, because both ends of a route tell it apart.
 func clip(text string, width int) string {
-	runes := []rune(text)
+	runes := []rune(render.Clean(text))
 	if len(runes) <= width {
-		return text
+		return string(runes)
 	}
 	head := (width - 1) / 2
 	return string(runes[:head]) + "…" + string(runes[len(runes)-(width-1-head):])

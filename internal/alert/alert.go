@@ -5,6 +5,7 @@ package alert
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -220,7 +221,17 @@ type State struct {
 	Summary string
 	// Statements are of traces that showed it best when it began to fire, worst first.
 	Statements []Statement
-	Told       Status // what the webhooks were told last
+	// Blamed is stage, peer and cause of what was blamed when it began to fire.
+	Blamed Labels
+	// Told are the keys of the webhooks that were told that it fires, and not yet that it ended.
+	Told []string
+}
+
+// All returns the labels, and those of what was blamed.
+func (s State) All() map[string]string {
+	all := s.Blamed.Map()
+	maps.Copy(all, s.Labels.Map())
+	return all
 }
 
 // Statement is the account of one trace, as text for people.
@@ -299,13 +310,21 @@ type Silence struct {
 	Comment      string
 }
 
+// Has returns the labels that instances of an alert can have; silences and notifications name them.
+func Has(a slo.Alert) []string {
+	if a.Blame {
+		return append(slices.Clone(a.By), "stage", "peer", "cause")
+	}
+	return a.By
+}
+
 // Mutes reports whether the silence is about an instance at an instant.
-func (s Silence) Mutes(id ID, at time.Time) bool {
+func (s Silence) Mutes(state State, at time.Time) bool {
 	if at.Before(s.Since) || !at.Before(s.Until) {
 		return false
 	}
-	labels := id.Labels.Map()
-	labels["alertname"] = id.Name
+	labels := state.All()
+	labels["alertname"] = state.Name
 	for name, value := range s.Matchers {
 		if labels[name] != value {
 			return false

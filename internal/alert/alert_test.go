@@ -138,7 +138,7 @@ func TestAdvance(t *testing.T) {
 }
 
 func TestSilence(t *testing.T) {
-	id := ID{"OrphanWork", Labels{Service: "shop", Stage: "load"}}
+	id := State{ID: ID{"OrphanWork", Labels{Service: "shop"}}, Blamed: Labels{Stage: "load"}}
 	s := Silence{Matchers: map[string]string{"alertname": "OrphanWork", "service": "shop"}, Since: at, Until: at.Add(time.Hour)}
 	for after, want := range map[time.Duration]bool{-1: false, 0: true, time.Hour - 1: true, time.Hour: false} {
 		if s.Mutes(id, at.Add(after)) != want {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// clean makes a text of a trace safe for a terminal: one line, no control characters, no invisible direction marks.
-func clean(text string) string {
+// Clean makes a text of a trace safe for a terminal: one line, no control characters, no invisible direction marks.
+func Clean(text string) string {
 	ok := true
 	for _, r := range text {
 		if !printable(r) {

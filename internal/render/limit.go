@@ -19,7 +19,7 @@ func Limit(w io.Writer, l limit.Limit, width int) error {
 // LimitText says what a hidden limit is and how it is known.
 func LimitText(l limit.Limit) string {
 	text := fmt.Sprintf("Hidden limit: %s from %s to %s, in no span: %d of %s ended after %s to %s", span.SecondsOf(l.At).Human(), l.Edge.Caller,
-		clean(l.Edge.Peer+" "+l.Edge.Operation), l.Cut, count(l.Calls, "call"), span.SecondsOf(l.From).Human(), span.SecondsOf(l.To).Human())
+		Clean(l.Edge.Peer+" "+l.Edge.Operation), l.Cut, count(l.Calls, "call"), span.SecondsOf(l.From).Human(), span.SecondsOf(l.To).Human())
 	switch l.Beyond {
 	case 0:
 		text += " and none later"

@@ -22,7 +22,7 @@ func List(w io.Writer, statements []*verdict.Statement, width int) error {
 		p.line(left("TRACE", 32) + right("LASTED", 10) + " " + left("VERDICT", 17) + " ENTRY")
 	}
 	for _, s := range WorstFirst(statements) {
-		p.line(left(s.TraceID, 32) + right(s.Duration.Human(), 10) + " " + left(label(s), 17) + " " + clean(s.Service+" "+s.Route))
+		p.line(left(s.TraceID, 32) + right(s.Duration.Human(), 10) + " " + left(label(s), 17) + " " + Clean(s.Service+" "+s.Route))
 	}
 	if len(statements) > 0 {
 		p.line("")

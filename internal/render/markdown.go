@@ -117,4 +117,4 @@ func findingsTable(b *bytes.Buffer, s *verdict.Statement) {
 // escape keeps a text of a trace from being read as Markdown or HTML.
 var escaper = strings.NewReplacer(`\`, `\\`, "&", "&amp;", "|", `\|`, "<", "&lt;", ">", "&gt;", "`", "'", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "#", `\#`, "~", `\~`)
 
-func escape(text string) string { return escaper.Replace(clean(text)) }
+func escape(text string) string { return escaper.Replace(Clean(text)) }

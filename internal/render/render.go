@@ -52,7 +52,7 @@ func (p *page) line(text string) {
 // paragraph writes a text behind a fixed beginning and aligns what follows.
 func (p *page) paragraph(begin, text string) {
 	indent := width(begin)
-	for i, part := range wrap(clean(text), p.columns-indent) {
+	for i, part := range wrap(Clean(text), p.columns-indent) {
 		if i > 0 {
 			begin = strings.Repeat(" ", indent)
 		}
@@ -61,7 +61,7 @@ func (p *page) paragraph(begin, text string) {
 }
 
 func (p *page) header(s *verdict.Statement) {
-	p.line(fit(clean(s.Service+"  "+s.Route), p.columns))
+	p.line(fit(Clean(s.Service+"  "+s.Route), p.columns))
 	p.paragraph("", "trace "+s.TraceID+", entry "+s.EntrySpanID)
 	p.line(fmt.Sprintf("%s, %s long, %s", s.StartedAt.Format("2006-01-02 15:04:05.000 MST"), s.Duration.Human(), count(s.Spans, "span")))
 	p.line("")
@@ -120,7 +120,7 @@ func summary(s *verdict.Statement) string {
 		fmt.Fprintf(&b, " Work after cancellation: %s.", s.PostCancel.Human())
 	}
 	for _, unit := range units(s) {
-		fmt.Fprintf(&b, " Spent after cancellation: %g %s.", s.Costs[unit], clean(unit))
+		fmt.Fprintf(&b, " Spent after cancellation: %g %s.", s.Costs[unit], Clean(unit))
 	}
 	return b.String()
 }

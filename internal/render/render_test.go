@@ -67,17 +67,17 @@ func TestLinesFit(t *testing.T) {
 		text := rapid.String().Draw(t, "text")
 		columns := rapid.IntRange(2, 40).Draw(t, "columns")
 		var joined strings.Builder
-		for _, line := range wrap(clean(text), columns) {
+		for _, line := range wrap(Clean(text), columns) {
 			if width(line) > columns {
 				t.Fatalf("%d columns in %d: %q", width(line), columns, line)
 			}
 			joined.WriteString(line)
 		}
 		squash := func(s string) string { return strings.Join(strings.Fields(s), "") }
-		if squash(joined.String()) != squash(clean(text)) {
+		if squash(joined.String()) != squash(Clean(text)) {
 			t.Fatalf("%q became %q", text, joined.String())
 		}
-		if got := left(clean(text), columns); width(got) != columns {
+		if got := left(Clean(text), columns); width(got) != columns {
 			t.Fatalf("padded to %d columns: %q", width(got), got)
 		}
 	})

@@ -138,7 +138,9 @@ func (r *settingsReader) objectives(node *yaml.Node, indicators []SLI) map[strin
 			}
 		}
 	}
-	r.Fields(node, "objectives", read)
+	if r.Fields(node, "objectives", read); node.Kind == yaml.MappingNode && len(node.Content) == 0 {
+		r.Fail(node.Line, "objectives names none; leave it out, or name one of %s", strings.Join(names(indicators), ", "))
+	}
 	return objectives
 }
 

@@ -48,6 +48,7 @@ func TestParseSettings(t *testing.T) {
 		"version: 1\nmin_requests: 0":                                                       "a.yaml:2: use a whole number above zero",
 		"version: 1\nworker_lag: 30s":                                                       "a.yaml:2: 30s is too short; the least is 2m",
 		"version: 1\norphan_time: soon":                                                     `"soon" is no length`,
+		"version: 1\nobjectives: {}":                                                        "a.yaml:2: objectives names none",
 		"version: 1\nroutes: {}":                                                            "routes is a list",
 		"version: 1\nroutes:\n- service: a\n  objectives: {in_time: 0.9}":                   "a.yaml:3: route is missing",
 		"version: 1\nroutes:\n- {service: a, route: b, objectives: {stopped_in_time: 0.9}}": `no key "stopped_in_time"`,

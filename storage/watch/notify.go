@@ -2,16 +2,13 @@ package watch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/laxity-dev/laxity/internal/alert"
@@ -20,36 +17,6 @@ import (
 	"github.com/laxity-dev/laxity/internal/verdict"
 	"github.com/laxity-dev/laxity/storage"
 )
-
-// Notifier is where people are told: a webhook or an Alertmanager.
-type Notifier struct {
-	Kind string // KindWebhook or KindAlertmanager
-	URL  string
-}
-
-// The kinds of notifiers. A webhook is told of each change once; an Alertmanager of everything that fires, again and again, as it wants.
-const (
-	KindWebhook      = "webhook"
-	KindAlertmanager = "alertmanager"
-)
-
-// Validate reports a URL that cannot be told.
-func (n Notifier) Validate() error {
-	u, err := url.Parse(n.URL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("%s %q is no address; use a complete http or https address", n.Kind, n.URL)
-	}
-	return nil
-}
-
-// Name names the notifier without what its address may keep secret: only the scheme and the host.
-func (n Notifier) Name() string {
-	u, err := url.Parse(n.URL)
-	if err != nil {
-		return n.Kind
-	}
-	return n.Kind + " " + u.Scheme + "://" + u.Host
-}
 
 // Statement is one offending trace.
 type Statement struct {
@@ -87,7 +54,7 @@ const (
 	statementsLimit = 20 * time.Second
 )
 
-// notify tells the notifiers what they have not been told. What could not be delivered is told at the next step again.
+// notify tells the notifiers what they have not been told, pages first. What could not be delivered is told at the next step again.
 func (w *Watch) notify(ctx context.Context, now time.Time) error {
 	if len(w.config.Notifiers) == 0 {
 		return nil
@@ -100,79 +67,92 @@ func (w *Watch) notify(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	var told []alert.State
-	var current []Notification
-	failed, waiting := map[int]error{}, map[delivery]bool{}
+	var all []*news
 	for _, s := range states {
 		definition, ok := w.definition(s.Name)
-		muted := slices.ContainsFunc(silences, func(silence alert.Silence) bool { return silence.Mutes(s.ID, now) })
-		if !ok || muted && s.Status == alert.Firing {
-			continue
-		}
 		fires := s.Status == alert.Firing
-		if !fires && s.Told != alert.Firing && (s.Status != alert.Resolved || now.Sub(s.Since) > resend) {
+		muted := slices.ContainsFunc(silences, func(silence alert.Silence) bool { return silence.Mutes(s, now) })
+		if !ok || muted && fires || !fires && len(s.Told) == 0 && (s.Status != alert.Resolved || now.Sub(s.Since) > resend) {
 			continue
 		}
-		n := w.notification(definition, s)
-		current = append(current, n)
-		if fires && s.Told != alert.Firing || !fires && s.Told == alert.Firing {
-			if !w.tellWebhooks(ctx, n, s.ID, failed, waiting) {
-				continue
+		all = append(all, &news{Notification: w.notification(definition, s), state: s})
+	}
+	slices.SortStableFunc(all, func(a, b *news) int { return cmp.Compare(a.Severity, b.Severity) })
+	errs := w.tell(ctx, all)
+	keys := make([]string, len(w.config.Notifiers))
+	for i, n := range w.config.Notifiers {
+		keys[i] = n.key()
+	}
+	var told []alert.State
+	for _, n := range all {
+		before := n.state.Told
+		n.state.Told = slices.Clone(before)
+		for _, i := range n.delivered {
+			if n.fires() {
+				n.state.Told = append(n.state.Told, keys[i])
+			} else {
+				n.state.Told = slices.DeleteFunc(n.state.Told, func(key string) bool { return key == keys[i] })
 			}
-			if s.Told = alert.Resolved; fires {
-				s.Told = alert.Firing
-			}
-			told = append(told, s)
+		}
+		if !n.fires() { // who is named no more need not be told of the end
+			n.state.Told = slices.DeleteFunc(n.state.Told, func(key string) bool { return !slices.Contains(keys, key) })
+		}
+		if !slices.Equal(before, n.state.Told) {
+			told = append(told, n.state)
 		}
 	}
-	w.delivered = waiting
-	for i, to := range w.config.Notifiers {
-		if to.Kind == KindAlertmanager && len(current) > 0 {
-			failed[i] = to.send(ctx, current...)
-		}
-	}
-	var errs []error
-	for _, i := range slices.Sorted(maps.Keys(failed)) {
-		errs = append(errs, failed[i])
-	}
+	// Who was told is kept even by a process that is asked to end, or another would tell it again.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellLimit)
+	defer cancel()
 	return errors.Join(append(errs, w.store.WriteAlertStates(ctx, told))...)
 }
 
-// delivery is what one notifier, by its index, was told of one instance.
-type delivery struct {
-	to     int
-	id     alert.ID
-	status alert.Status
-	since  int64
+// news is what the notifiers are told of one instance, and which of them, by index, were.
+type news struct {
+	Notification
+	state     alert.State
+	delivered []int
 }
 
-// tellWebhooks reports whether all webhooks know of a notification. One that fails is left alone until the next step, so that it keeps
-// nobody waiting; the others are not told again meanwhile. It adds to failed who failed, and to waiting what others know already.
-func (w *Watch) tellWebhooks(ctx context.Context, n Notification, id alert.ID, failed map[int]error, waiting map[delivery]bool) bool {
-	var known []delivery
-	all := true
+func (n *news) fires() bool { return n.Status == alert.Firing }
+
+// tell tells all notifiers at the same time, so that none keeps the others waiting. A webhook that fails, or that takes too long for all
+// of it, is left alone until the next step.
+func (w *Watch) tell(ctx context.Context, all []*news) []error {
+	errs := make([]error, len(w.config.Notifiers))
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	began := time.Now()
 	for i, to := range w.config.Notifiers {
-		if to.Kind != KindWebhook {
-			continue
-		}
-		d := delivery{i, id, n.Status, n.Since.UnixMilli()}
-		knows := w.delivered[d]
-		if !knows && failed[i] == nil {
-			err := to.send(ctx, n)
-			if knows = err == nil; !knows {
-				failed[i] = err
+		group.Go(func() {
+			if to.Kind == KindAlertmanager {
+				if len(all) > 0 {
+					current := make([]Notification, len(all))
+					for k, n := range all {
+						current[k] = n.Notification
+					}
+					errs[i] = to.send(ctx, current...)
+				}
+				return
 			}
-		}
-		if all = all && knows; knows {
-			known = append(known, d)
-		}
+			key := to.key()
+			waiting := slices.DeleteFunc(slices.Clone(all), func(n *news) bool { return n.fires() == slices.Contains(n.state.Told, key) })
+			for k, n := range waiting {
+				if k > 0 && time.Since(began) > w.config.Telling {
+					errs[i] = fmt.Errorf("%s takes long: %d messages wait", to.Name(), len(waiting)-k)
+					return
+				}
+				if errs[i] = to.send(ctx, n.Notification); errs[i] != nil {
+					return
+				}
+				mu.Lock()
+				n.delivered = append(n.delivered, i)
+				mu.Unlock()
+			}
+		})
 	}
-	for _, d := range known {
-		if !all {
-			waiting[d] = true
-		}
-	}
-	return all
+	group.Wait()
+	return errs
 }
 
 func (w *Watch) definition(name string) (slo.Alert, bool) {
@@ -185,7 +165,7 @@ func (w *Watch) definition(name string) (slo.Alert, bool) {
 
 func (w *Watch) notification(a slo.Alert, s alert.State) Notification {
 	n := Notification{
-		Version: "1", Status: alert.Resolved, Alert: a.Name, Severity: a.Severity, Labels: s.Labels.Map(), Value: s.Value, Unit: a.Unit, Summary: s.Summary,
+		Version: "1", Status: alert.Resolved, Alert: a.Name, Severity: a.Severity, Labels: s.All(), Value: s.Value, Unit: a.Unit, Summary: s.Summary,
 		Meaning: a.Meaning, Do: a.Do, Since: s.Since, At: s.At, URL: w.page("/alerts"), Statements: []Statement{},
 	}
 	if s.Status != alert.Firing {
@@ -274,14 +254,17 @@ func (w *Watch) Test(ctx context.Context, a slo.Alert, now time.Time) []Told {
 		Version: "1", Status: alert.Firing, Test: true, Alert: a.Name, Severity: a.Severity, Labels: map[string]string{"test": "true"}, Unit: a.Unit,
 		Summary: "Test of " + a.Name + ": nothing is wrong", Meaning: a.Meaning, Do: a.Do, Since: now, At: now, Statements: []Statement{},
 	}
-	told := []Told{}
-	for _, notifier := range w.config.Notifiers {
-		outcome := Told{To: notifier.Name()}
-		if err := notifier.send(ctx, n); err != nil {
-			outcome.Error = err.Error()
-		}
-		told = append(told, outcome)
+	told := make([]Told, len(w.config.Notifiers))
+	var group sync.WaitGroup
+	for i, notifier := range w.config.Notifiers {
+		group.Go(func() {
+			told[i].To = notifier.Name()
+			if err := notifier.send(ctx, n); err != nil {
+				told[i].Error = err.Error()
+			}
+		})
 	}
+	group.Wait()
 	return told
 }
 
@@ -292,77 +275,4 @@ func (w *Watch) Tells() []string {
 		names = append(names, n.Name())
 	}
 	return names
-}
-
-// managed is an alert as the v2 API of Alertmanager takes it.
-type managed struct {
-	Labels      map[string]string `json:"labels"`
-	Annotations map[string]string `json:"annotations"`
-	StartsAt    time.Time         `json:"startsAt"`
-	EndsAt      time.Time         `json:"endsAt"`
-	Generator   string            `json:"generatorURL,omitempty"`
-}
-
-// send posts notifications: to a webhook one, to an Alertmanager all of them.
-func (n Notifier) send(ctx context.Context, notifications ...Notification) error {
-	target := n.URL
-	var body any = notifications[0]
-	if n.Kind == KindAlertmanager {
-		target = strings.TrimSuffix(n.URL, "/") + "/api/v2/alerts"
-		all := make([]managed, len(notifications))
-		for i, one := range notifications {
-			all[i] = one.managed()
-		}
-		body = all
-	}
-	encoded, err := json.Marshal(body)
-	if err != nil {
-		return fmt.Errorf("%s: %w", n.Name(), err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, tellLimit)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(encoded))
-	if err != nil {
-		return fmt.Errorf("%s: no request can be made of its address", n.Name())
-	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		var wrapped *url.Error
-		if errors.As(err, &wrapped) { // it repeats the address, which may hold a secret
-			err = wrapped.Err
-		}
-		return fmt.Errorf("%s: %w", n.Name(), err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 64<<10))
-	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return fmt.Errorf("%s answered %s", n.Name(), response.Status)
-	}
-	return nil
-}
-
-func (n Notification) managed() managed {
-	m := managed{
-		Labels: map[string]string{"alertname": n.Alert, slo.LabelSeverity: string(n.Severity)}, StartsAt: n.Since, Generator: n.URL,
-		Annotations: map[string]string{"summary": n.Summary, "description": n.Meaning + " " + n.Do},
-	}
-	for name, value := range n.Labels {
-		m.Labels[name] = value
-	}
-	// What fires is told anew each step; what is told no more ends by itself.
-	if m.EndsAt = n.At.Add(trail + 5*time.Minute); n.Status != alert.Firing {
-		m.EndsAt = n.Since
-	}
-	if n.Test {
-		m.EndsAt = n.At.Add(time.Minute)
-	}
-	var traces []string
-	for _, s := range n.Statements {
-		traces = append(traces, strings.TrimSpace(s.TraceID+" "+s.URL+"\n"+s.Title))
-	}
-	if len(traces) > 0 {
-		m.Annotations["traces"] = strings.Join(traces, "\n")
-	}
-	return m
 }

@@ -168,7 +168,7 @@ func TestOverload(t *testing.T) {
 	if len(found) != 1 || !ok || one.Value < 0.24 || one.Value > 0.26 {
 		t.Fatalf("five minutes after it began: %+v", found)
 	}
-	if want := "overloaded: load rises and with it work for nobody, 25 % of requests, mostly by local_deadline"; one.Summary != want || len(one.Statements) != 3 {
+	if want := "overloaded: load rises and with it work for nobody, 25 % of requests, mostly by local_deadline"; one.Summary != want || one.Blamed.Cause != "local_deadline" || len(one.Statements) != 3 {
 		t.Errorf("%q with %d statements, want %q", one.Summary, len(one.Statements), want)
 	}
 	if got := firing(t, store, newWatch(t, store, only(t, "Overload", settings), settings), "Overload", began.Add(2*time.Hour)); len(got) != 0 {

@@ -28,8 +28,10 @@ type Config struct {
 	// Holder names this process among those that watch. A random word.
 	Holder string
 	// Every is the time between two looks, 15 s; an evaluation takes place when a minute is complete.
-	Every  time.Duration
-	Logger *slog.Logger
+	Every time.Duration
+	// Telling is after how long in one step no further message to a webhook is begun, 20 s: with one more, less than a lease.
+	Telling time.Duration
+	Logger  *slog.Logger
 }
 
 const (
@@ -55,8 +57,6 @@ type Watch struct {
 	// margins are what alerts on margins are evaluated from, of the hour that ended at marginsAt.
 	margins   alert.Values
 	marginsAt time.Time
-	// delivered is what some webhooks know already while others could not be told.
-	delivered map[delivery]bool
 }
 
 // New returns a watch.
@@ -65,8 +65,10 @@ func New(config Config) (*Watch, error) {
 		return nil, errors.New("watch: no storage, or no alerts")
 	}
 	config.Every = cmp.Or(config.Every, 15*time.Second)
+	config.Telling = cmp.Or(config.Telling, 20*time.Second)
 	config.Holder = cmp.Or(config.Holder, rand.Text())
 	config.Logger = cmp.Or(config.Logger, slog.Default())
+	config.Notifiers = numbered(config.Notifiers)
 	config.MinAnswers = cmp.Or(config.MinAnswers, slo.DefaultSettings().MinAnswers)
 	return &Watch{store: config.Store, config: config, own: storage.AlertLease{Holder: config.Holder}}, nil
 }
@@ -100,6 +102,10 @@ func (w *Watch) Step(ctx context.Context) error {
 			return err
 		}
 		w.own.Evaluated = at
+		// That may have taken longer than the lease lasts: another one may have gone on.
+		if mine, now, err = w.acquire(ctx); err != nil || !mine {
+			return err
+		}
 	}
 	w.own.Problem = ""
 	if err := w.notify(ctx, now); err != nil {
@@ -116,7 +122,7 @@ func (w *Watch) acquire(ctx context.Context) (mine bool, now time.Time, err erro
 		return false, now, err
 	}
 	valid := slices.DeleteFunc(slices.Clone(leases), func(l storage.AlertLease) bool { return !l.Until.After(now) })
-	held := false
+	held, mine := false, false
 	for _, l := range valid {
 		if l.Holder == w.own.Holder {
 			if held = true; w.own.Claimed.IsZero() { // this process ended and is back
@@ -124,10 +130,15 @@ func (w *Watch) acquire(ctx context.Context) (mine bool, now time.Time, err erro
 			}
 		}
 	}
-	if !held {
-		if len(valid) > 0 {
-			return false, now, nil
-		}
+	switch {
+	case held:
+		mine = valid[0].Holder == w.own.Holder && now.Sub(w.own.Claimed) >= settle
+	case len(valid) > 0:
+		w.own.Claimed = time.Time{}
+		return false, now, nil
+	case !w.own.Claimed.IsZero(): // it ended, and nobody claimed it meanwhile
+		mine = true
+	default:
 		w.own.Claimed = now.Truncate(time.Millisecond)
 		for _, l := range leases { // go on from what another one did
 			if l.Evaluated.After(w.own.Evaluated) {
@@ -139,7 +150,7 @@ func (w *Watch) acquire(ctx context.Context) (mine bool, now time.Time, err erro
 	if err := w.store.WriteAlertLease(ctx, w.own); err != nil {
 		return false, now, err
 	}
-	return held && valid[0].Holder == w.own.Holder && now.Sub(w.own.Claimed) >= settle, now, nil
+	return mine, now, nil
 }
 
 func (w *Watch) release(ctx context.Context) {
@@ -177,6 +188,7 @@ func (w *Watch) EvaluateAt(ctx context.Context, at, horizon time.Time) error {
 	}
 	var states []alert.State
 	var changes []storage.AlertChange
+	without := 0 // alerts whose traces there was no time to look for
 	limited, cancel := context.WithTimeout(ctx, statementsLimit)
 	defer cancel()
 	for _, a := range w.config.Alerts {
@@ -198,11 +210,23 @@ func (w *Watch) EvaluateAt(ctx context.Context, at, horizon time.Time) error {
 		for _, c := range changed {
 			s := &after[slices.IndexFunc(after, func(s alert.State) bool { return s.ID == c.ID })]
 			if s.Status == alert.Firing {
-				s.Statements = w.offending(limited, a, *s)
+				s.Blamed = alert.Labels{}
+				if a.Blame {
+					b := blamed[s.Labels]
+					s.Blamed = alert.Labels{Stage: b.Stage, Peer: b.Peer, Cause: b.Cause}
+				}
+				if limited.Err() == nil {
+					s.Statements = w.offending(limited, a, *s)
+				} else {
+					s.Statements, without = nil, without+1
+				}
 			}
 			changes = append(changes, storage.AlertChange{At: at, Name: s.Name, Labels: s.Labels, State: s.Status, Value: s.Value, Summary: s.Summary, Statements: s.Statements})
 		}
 		states = append(states, after...)
+	}
+	if without > 0 {
+		w.config.Logger.Warn("much fires at once: not all alerts name the traces that show them", "alerts", without)
 	}
 	// History first: a process that ends between the two tells a change twice rather than never.
 	if err := w.store.WriteAlertHistory(ctx, changes); err != nil {

@@ -1,0 +1,1 @@
+ALTER TABLE alert_states DROP COLUMN IF EXISTS blamed
