@@ -13,3 +13,6 @@ func (db *DB) TalliedStatement(ctx context.Context, name string, w Window) (stri
 	}
 	return plan.statement("tally_" + name), plan.parameters(), nil
 }
+
+// Confine bounds what a statement of the worker may take, and the rows that are counted at a time.
+func (db *DB) Confine(memory int, rows uint64) { db.memory, db.tallyRows = memory, rows }

@@ -27,6 +27,9 @@ type DB struct {
 	exact uint64
 	// exactReports is up to how many hops reports are read from them alone.
 	exactReports uint64
+	// tallyRows bounds what one statement counts, memory what it may take.
+	tallyRows uint64
+	memory    int
 	// tallies remembers their state for a moment.
 	tallies struct {
 		sync.Mutex
@@ -63,7 +66,8 @@ func Open(config Config) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("clickhouse: %w", err)
 	}
-	db := &DB{conn: conn, limit: config.maxExecutionTime(), exact: exactHops, exactReports: exactReports, database: config.Database(),
+	db := &DB{conn: conn, limit: config.maxExecutionTime(), exact: exactHops, exactReports: exactReports, tallyRows: tallyRows,
+		memory: maxQuestionMemory, database: config.Database(),
 		rules: config.ClassifyRules, classifier: classifier}
 	if !config.Redact.Empty() {
 		db.redactor = redact.New(config.Redact)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
@@ -58,12 +59,13 @@ func factsOf(subject, when, near string) string {
 // keptSums keeps sums that are not whole to 41 bits, so that they are the same in whatever order facts were read.
 const keptSums = "x -> if(x = round(x), x, reinterpretAsFloat64(bitAnd(reinterpretAsUInt64(x) + 2048, bitNot(toUInt64(4095))))) AS kept"
 
-// What is rolled is read by hours, which the sort key can find, also where buckets lie far apart.
+// What is rolled is read by hours, which the sort key can find, also where buckets lie far apart, and by parts of the traces.
 const (
+	rolledPart = " AND cityHash64(trace_id) % {parts:UInt64} = {part:UInt64}"
 	rolledWhen = "ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC') AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC')" +
-		" AND toStartOfHour(ts) IN {hours:Array(DateTime('UTC'))} AND toUnixTimestamp64Nano(ts) - toUnixTimestamp64Nano(ts) % {width:Int64} IN {buckets:Array(Int64)}"
+		" AND toStartOfHour(ts) IN {hours:Array(DateTime('UTC'))} AND toUnixTimestamp64Nano(ts) - toUnixTimestamp64Nano(ts) % {width:Int64} IN {buckets:Array(Int64)}" + rolledPart
 	rolledNear = "ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC') - toIntervalHour(1) AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC') + toIntervalHour(1)" +
-		" AND toStartOfHour(ts) IN {near_hours:Array(DateTime('UTC'))}"
+		" AND toStartOfHour(ts) IN {near_hours:Array(DateTime('UTC'))}" + rolledPart
 )
 
 // hoursOf are the hours of buckets, and so many around each.
@@ -78,23 +80,94 @@ func hoursOf(buckets []time.Time, around int) []time.Time {
 	return slices.Compact(hours)
 }
 
-// rollTally counts buckets, given in order, of an origin's subjects anew. Repeated, it changes nothing.
+// Bounds of one statement that counts: rows that facts come from, and in how many parts of the traces a bucket with more is counted.
+const (
+	tallyRows  = 1_000_000
+	tallyParts = 200
+)
+
+// Rows of tallies with the scheme 1 are whole; parts are kept in others, which no report reads, until they are put together.
+const (
+	wholeScheme = 1
+	partScheme  = 2
+)
+
+// rollTally counts buckets, given in order, of an origin's subjects anew. Repeated, it changes nothing. However much a bucket holds, a
+// statement counts no more than it has memory for.
 func (db *DB) rollTally(ctx context.Context, origin Origin, target Step, buckets []time.Time, width time.Duration, version time.Time) error {
 	if len(buckets) == 0 {
 		return nil
 	}
-	for _, subject := range subjects[origin] {
-		sql := strings.Replace(tallyFile("roll_tally"), "@tally", factsOf(subject, rolledWhen, rolledNear), 1)
-		err := db.run(ctx, sql, map[string]any{
-			"target": string(target), "subject": subject, "width": int64(width),
-			"from": buckets[0].UnixNano(), "to": buckets[len(buckets)-1].Add(width).UnixNano(),
-			"buckets": starts(buckets), "hours": hoursOf(buckets, 0), "near_hours": hoursOf(buckets, 1), "version": uint64(version.UnixNano()),
-		})
-		if err != nil {
-			return question("tally of "+subject, err)
+	held, err := db.heldIn(ctx, origin, buckets, width)
+	if err != nil {
+		return err
+	}
+	for len(buckets) > 0 {
+		n, rows := 0, uint64(0)
+		for n < len(buckets) && (n == 0 || rows+held[buckets[n].UnixNano()] <= db.tallyRows) {
+			rows += held[buckets[n].UnixNano()]
+			n++
 		}
+		parts := min((rows+db.tallyRows-1)/db.tallyRows, tallyParts)
+		for _, subject := range subjects[origin] {
+			if err := db.rollSubject(ctx, subject, target, buckets[:n], width, version, parts); err != nil {
+				return question("tally of "+subject, err)
+			}
+		}
+		buckets = buckets[n:]
 	}
 	return nil
+}
+
+//go:embed queries/tally_held.sql
+var tallyHeldSQL string
+
+// heldIn answers with how many rows the facts of each bucket come from.
+func (db *DB) heldIn(ctx context.Context, origin Origin, buckets []time.Time, width time.Duration) (map[int64]uint64, error) {
+	held := map[int64]uint64{}
+	parameters := bucketParameters(buckets, width)
+	parameters["source"] = string(origin)
+	err := db.ask(ctx, tallyHeldSQL, func(rows driver.Rows) error {
+		var at int64
+		var n uint64
+		err := rows.Scan(&at, &n)
+		held[at] = n
+		return err
+	}, parameters)
+	return held, question("size of buckets", err)
+}
+
+func bucketParameters(buckets []time.Time, width time.Duration) map[string]any {
+	return map[string]any{
+		"width": int64(width), "from": buckets[0].UnixNano(), "to": buckets[len(buckets)-1].Add(width).UnixNano(),
+		"buckets": starts(buckets), "hours": hoursOf(buckets, 0), "near_hours": hoursOf(buckets, 1),
+	}
+}
+
+//go:embed queries/roll_tally_parts.sql
+var rollTallyPartsSQL string
+
+// inMemory keeps groups in memory, because they are few: what joins hold, which counts too, would send each block of them to disk.
+var inMemory = clickhouse.Settings{"max_bytes_before_external_group_by": 0}
+
+// rollSubject counts buckets of a subject in one statement, or one bucket in parts, which are then put together.
+func (db *DB) rollSubject(ctx context.Context, subject string, target Step, buckets []time.Time, width time.Duration, version time.Time, parts uint64) error {
+	sql := strings.Replace(tallyFile("roll_tally"), "@tally", factsOf(subject, rolledWhen, rolledNear), 1)
+	parameters := bucketParameters(buckets, width)
+	parameters["target"], parameters["subject"], parameters["version"] = string(target), subject, uint64(version.UnixNano())
+	if parts <= 1 {
+		parameters["parts"], parameters["part"], parameters["scheme"] = 1, 0, wholeScheme
+		return db.run(ctx, sql, parameters, inMemory)
+	}
+	parameters["version"] = uint64(version.UnixNano() - 1)
+	for part := range parts {
+		parameters["parts"], parameters["part"], parameters["scheme"] = parts, part, partScheme+part
+		if err := db.run(ctx, sql, parameters, inMemory); err != nil {
+			return err
+		}
+	}
+	parameters["version"] = uint64(version.UnixNano())
+	return db.run(ctx, strings.Replace(rollTallyPartsSQL, "@kept", keptSums, 1), parameters)
 }
 
 // RollStretches counts stretches, given in order, anew from hops. Those that begin before a time are counted by whole hours, because

@@ -135,13 +135,17 @@ func (db *DB) TouchedTraces(ctx context.Context, w Window, shard Shard, limit in
 	return answer, nil
 }
 
-// run executes one statement that writes.
-func (db *DB) run(ctx context.Context, sql string, parameters map[string]any) error {
+// run executes one statement that writes, with more settings if there are any.
+func (db *DB) run(ctx context.Context, sql string, parameters map[string]any, more ...clickhouse.Settings) error {
 	args := make([]any, 0, len(parameters))
 	for name, value := range parameters {
 		args = append(args, clickhouse.Named(name, value))
 	}
-	settings := clickhouse.Settings{"max_partitions_per_insert_block": 0}
-	maps.Copy(settings, guards)
+	settings := maps.Clone(guards)
+	settings["max_partitions_per_insert_block"] = 0
+	settings["max_memory_usage"] = db.memory
+	for _, m := range more {
+		maps.Copy(settings, m)
+	}
 	return db.conn.Exec(db.limited(ctx, settings), sql, args...)
 }

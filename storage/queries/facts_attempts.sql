@@ -18,5 +18,6 @@ FROM
     FROM hops AS h FINAL
     WHERE @when AND NOT entry AND (isNotNull(attempt) OR ifNull(retries_skipped, 0) > 0)
 )
-ARRAY JOIN CAST(['first', 'retry', 'wasted', 'skipped'], 'Array(LowCardinality(String))') AS name, amounts AS amount
-WHERE isNotNull(amount)
+ARRAY JOIN
+    arrayFilter((name, amount) -> isNotNull(amount), CAST(['first', 'retry', 'wasted', 'skipped'], 'Array(LowCardinality(String))'), amounts) AS name,
+    arrayFilter(amount -> isNotNull(amount), amounts) AS amount

@@ -59,21 +59,20 @@ FROM
     (
         SELECT cityHash64(trace_id, service) AS request, count() AS n, argMin(route, ts) AS route, any(answered) AS answered, any(margin_ns) AS margin
         FROM hops FINAL
-        PREWHERE trace_id IN (SELECT trace_id FROM hops WHERE @when AND NOT entry)
-        WHERE @near AND entry
+        PREWHERE cityHash64(trace_id) IN (SELECT cityHash64(trace_id) FROM hops WHERE @when AND NOT entry)
+        WHERE @near AND entry AND service IN (SELECT service FROM hops WHERE @when AND NOT entry)
         GROUP BY request
     ) AS entries ON entries.request = hop.request
     LEFT JOIN
     (
         SELECT cityHash64(trace_id, parent_span_id) AS call, toNullable(max(duration_ns)) AS duration
         FROM hops FINAL
-        PREWHERE trace_id IN (SELECT trace_id FROM hops WHERE @when AND NOT entry)
+        PREWHERE cityHash64(trace_id) IN (SELECT cityHash64(trace_id) FROM hops WHERE @when AND NOT entry)
         WHERE @near AND kind = 'Server'
         GROUP BY call
     ) AS callee ON callee.call = hop.call
 )
 ARRAY JOIN
-    CAST(['call.', 'step.', 'decision.', 'phase.', 'fresh', 'reused', 'between', 'allowance', 'allowance.step', 'allowance.refused', 'reserve', 'eaten',
-        'followed', 'cap', 'observed', 'useful'], 'Array(LowCardinality(String))') AS name,
-    amounts AS amount
-WHERE isNotNull(amount)
+    arrayFilter((name, amount) -> isNotNull(amount), CAST(['call.', 'step.', 'decision.', 'phase.', 'fresh', 'reused', 'between', 'allowance', 'allowance.step', 'allowance.refused', 'reserve', 'eaten',
+        'followed', 'cap', 'observed', 'useful'], 'Array(LowCardinality(String))'), amounts) AS name,
+    arrayFilter(amount -> isNotNull(amount), amounts) AS amount

@@ -32,11 +32,10 @@ FROM
     (
         SELECT service, cityHash64(trace_id, span_id) AS call, remaining_before_ns AS remaining, ifNull(allowance_ns, remaining_before_ns) AS handed
         FROM hops FINAL
-        PREWHERE trace_id IN (SELECT trace_id FROM hops WHERE @when AND kind IN ('Server', 'Consumer'))
+        PREWHERE cityHash64(trace_id) IN (SELECT cityHash64(trace_id) FROM hops WHERE @when AND kind IN ('Server', 'Consumer'))
         WHERE @near AND kind IN ('Client', 'Producer')
     ) AS caller ON caller.call = callee.call
 )
 ARRAY JOIN
-    CAST(['callee', 'handed', 'budget', 'renewed', 'dropped', 'due', 'passed'], 'Array(LowCardinality(String))') AS name,
-    amounts AS amount
-WHERE isNotNull(amount)
+    arrayFilter((name, amount) -> isNotNull(amount), CAST(['callee', 'handed', 'budget', 'renewed', 'dropped', 'due', 'passed'], 'Array(LowCardinality(String))'), amounts) AS name,
+    arrayFilter(amount -> isNotNull(amount), amounts) AS amount

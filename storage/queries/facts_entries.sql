@@ -26,6 +26,5 @@ FROM
     WHERE @when AND entry
 )
 ARRAY JOIN
-    CAST(['request', 'local', 'share', 'queue', 'confirmed', 'patience', 'budget', 'budget.ended', 'spent', 'exhausted'], 'Array(LowCardinality(String))') AS name,
-    amounts AS amount
-WHERE isNotNull(amount)
+    arrayFilter((name, amount) -> isNotNull(amount), CAST(['request', 'local', 'share', 'queue', 'confirmed', 'patience', 'budget', 'budget.ended', 'spent', 'exhausted'], 'Array(LowCardinality(String))'), amounts) AS name,
+    arrayFilter(amount -> isNotNull(amount), amounts) AS amount

@@ -16,7 +16,7 @@ FROM
         phase_db_execution_time_ns, phase_total_time_ns)))
 )
 ARRAY JOIN
-    CAST(['queue', 'pool', 'dns', 'connect', 'tls', 'request', 'first_byte', 'first_token', 'between_tokens', 'body', 'db_execution', 'total'], 'Array(LowCardinality(String))') AS phase,
-    times AS amount
+    arrayFilter((phase, amount) -> isNotNull(amount) OR phase = timeout_phase, CAST(['queue', 'pool', 'dns', 'connect', 'tls', 'request', 'first_byte', 'first_token', 'between_tokens', 'body', 'db_execution', 'total'], 'Array(LowCardinality(String))'), times) AS phase,
+    arrayFilter((amount, phase) -> isNotNull(amount) OR phase = timeout_phase, times, CAST(['queue', 'pool', 'dns', 'connect', 'tls', 'request', 'first_byte', 'first_token', 'between_tokens', 'body', 'db_execution', 'total'], 'Array(LowCardinality(String))')) AS amount
 ARRAY JOIN if(timeout_phase = phase, ['time', 'timeout'], ['time']) AS name
 WHERE isNotNull(amount) OR name = 'timeout'

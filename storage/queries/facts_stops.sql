@@ -10,5 +10,6 @@ FROM
     FROM hops AS h FINAL
     WHERE @when AND (post_cancel_time_ns > 0 OR post_cancel_cost > 0)
 )
-ARRAY JOIN CAST(['work', 'cost'], 'Array(LowCardinality(String))') AS name, amounts AS amount
-WHERE isNotNull(amount)
+ARRAY JOIN
+    arrayFilter((name, amount) -> isNotNull(amount), CAST(['work', 'cost'], 'Array(LowCardinality(String))'), amounts) AS name,
+    arrayFilter(amount -> isNotNull(amount), amounts) AS amount

@@ -21,6 +21,7 @@ FROM
     SELECT *, true AS short, toUnixTimestamp64Nano(at) - toUnixTimestamp64Nano(at) % {width:Int64} AS bucket
     FROM {source:Identifier} FINAL
     WHERE subject IN {subjects:Array(String)}
+        AND scheme = 1
         AND at >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
         AND at < fromUnixTimestamp64Nano({to:Int64}, 'UTC')
         AND bucket IN {buckets:Array(Int64)}
@@ -28,6 +29,7 @@ FROM
     SELECT *, false AS short, toUnixTimestamp64Nano(at) AS bucket
     FROM {target:Identifier} FINAL
     WHERE subject IN {subjects:Array(String)}
+        AND scheme = 1
         AND at >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
         AND at < fromUnixTimestamp64Nano({to:Int64}, 'UTC')
         AND bucket IN {buckets:Array(Int64)}
