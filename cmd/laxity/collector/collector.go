@@ -38,10 +38,15 @@ import (
 
 // Factories returns the components that a configuration file may use.
 func Factories() (otelcol.Factories, error) {
-	return factories(otelconftelemetry.NewFactory(), newPage())
+	return factories(otelconftelemetry.NewFactory(), newPage(), clickhouseexporter.NewFactory())
 }
 
-func factories(own telemetry.Factory, metrics *page) (otelcol.Factories, error) {
+// builtIn returns the components of the built-in pipeline.
+func builtIn(own telemetry.Factory, metrics *page) (otelcol.Factories, error) {
+	return factories(own, metrics, deadlineexporter.NewRawFactory())
+}
+
+func factories(own telemetry.Factory, metrics *page, raw exporter.Factory) (otelcol.Factories, error) {
 	f := otelcol.Factories{Telemetry: own}
 	var err error
 	if f.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory()); err != nil {
@@ -56,7 +61,7 @@ func factories(own telemetry.Factory, metrics *page) (otelcol.Factories, error) 
 		return f, err
 	}
 	if f.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](
-		clickhouseexporter.NewFactory(), deadlineexporter.NewFactory(), metrics.factory(), nopexporter.NewFactory()); err != nil {
+		raw, deadlineexporter.NewFactory(), metrics.factory(), nopexporter.NewFactory()); err != nil {
 		return f, err
 	}
 	f.Extensions, err = otelcol.MakeFactoryMap[extension.Factory](
@@ -84,7 +89,7 @@ func Run(ctx context.Context, config Config) error {
 	debug.SetMemoryLimit(int64(limit) << 20 * 7 / 10)
 	// One page shows the metrics of the pipelines and those of the collector.
 	metrics := newPage()
-	return run(ctx, "yaml:"+string(yaml), func() (otelcol.Factories, error) { return factories(telemetryFactory(metrics), metrics) })
+	return run(ctx, "yaml:"+string(yaml), func() (otelcol.Factories, error) { return builtIn(telemetryFactory(metrics), metrics) })
 }
 
 // RunFile runs a plain collector configuration instead of the built-in one.
