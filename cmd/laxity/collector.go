@@ -70,7 +70,7 @@ func collectorFlags(f *pflag.FlagSet, config *collector.Config) {
 	f.StringVar(&config.GRPC, "otlp-grpc", defaultGRPC, "address for OTLP over gRPC; port 0 takes a free one")
 	f.StringVar(&config.HTTP, "otlp-http", defaultHTTP, "address for OTLP over HTTP")
 	f.StringVar(&config.Metrics, "metrics-listen", defaultMetrics, "address of the page of Prometheus metrics")
-	f.DurationVar(&config.MetricsEvery, "metrics-every", 15*time.Second, "time between two measurements on that page; no longer than the scrape interval")
+	f.DurationVar(&config.MetricsEvery, "metrics-every", 15*time.Second, "time between two measurements on that page; should equal the scrape interval")
 	f.StringVar(&config.TokenFile, "token-file", "", "file with the bearer token that senders must present")
 	f.BoolVar(&config.Insecure, "insecure", false, "serve other machines without a token")
 	f.BoolVar(&config.Fsync, "fsync", false, "acknowledge only what survives a loss of power")

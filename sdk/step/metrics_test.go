@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/laxity-dev/laxity/sdk/budget"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
@@ -82,6 +83,53 @@ func TestO7_DecisionsAndSkippedRetriesAreCounted(t *testing.T) {
 			if got := counted(t, reader, want.metric, want.stage, want.label); len(got) != 1 || got[want.value] != 1 {
 				t.Errorf("%s of %s: %v, want one %s", want.metric, want.stage, got, want.value)
 			}
+		}
+	})
+}
+
+// A step that panics has run: it is counted, and nothing else was decided for it.
+func TestIssuePanicIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reader := metric.NewManualReader()
+		spans := tracetest.NewSpanRecorder()
+		edge := budget.NewEdge(budget.Policy{Default: time.Second}, budget.WithMeterProvider(metric.NewMeterProvider(metric.WithReader(reader))),
+			budget.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))))
+		ctx, entry, err := edge.Start(t.Context(), budget.Arrival{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer entry.End(nil)
+		breaks := func(context.Context, string) (string, error) { panic("boom") }
+		retry := step.Terms{Retry: step.Retry{Attempts: 3}}
+		steps := []*step.Step[string, string]{
+			step.Required("plain", breaks, step.Terms{}),
+			step.Required("covered", breaks, retry).Or(step.Fallback[string, string]{Name: "brief", Do: takes(0, "short"), Meets: "short answers do"}),
+			step.Optional("optional", breaks, func(in string) string { return in }, retry),
+		}
+		for _, s := range steps {
+			func() {
+				defer func() {
+					if p := recover(); p != "boom" {
+						t.Errorf("panic %v", p)
+					}
+				}()
+				_, _ = step.Run(ctx, s, "in")
+			}()
+		}
+		for _, stage := range []string{"plain", "covered", "optional"} {
+			if got := counted(t, reader, budgetattr.MetricStageDecisions, stage, budgetattr.LabelDecision); len(got) != 1 || got["run"] != 1 {
+				t.Errorf("decisions of %s: %v, want one run", stage, got)
+			}
+		}
+		for _, span := range spans.Ended() {
+			for _, a := range span.Attributes() {
+				if a.Key == budgetattr.DecisionKey && a.Value.AsString() != "run" {
+					t.Errorf("hop %s: decision %s", span.Name(), a.Value.AsString())
+				}
+			}
+		}
+		if n := len(spans.Ended()); n != len(steps) {
+			t.Errorf("%d hops, want %d", n, len(steps))
 		}
 	})
 }

@@ -28,6 +28,8 @@ func Run[In, Out any](ctx context.Context, s *Step[In, Out], in In) (Out, error)
 func RunResult[In, Out any](ctx context.Context, s *Step[In, Out], in In) (Result[Out], error) {
 	chain := chainOf(ctx)
 	defer chain.finished(&s.declaration)
+	decision := budgetattr.DecisionRun // also of work that panics or ends its goroutine
+	defer func() { budget.CountDecision(ctx, s.name, s.terms.Peer, decision) }()
 	r, ok := s.runs.Get().(*run[In, Out])
 	if !ok {
 		r = &run[In, Out]{}
@@ -37,8 +39,8 @@ func RunResult[In, Out any](ctx context.Context, s *Step[In, Out], in In) (Resul
 	r.result.By, r.result.Decision = s.name, budgetattr.DecisionRun
 	err := r.main()
 	r.result.Elapsed = time.Since(r.began)
-	budget.CountDecision(ctx, s.name, s.terms.Peer, r.result.Decision)
 	result := r.result
+	decision = result.Decision
 	if s.terms.Retry.Hedge <= 0 { // else the slower one may still look at it
 		*r = run[In, Out]{}
 		s.runs.Put(r)
@@ -289,6 +291,9 @@ func (r *run[In, Out]) degrade(failed *reply[Out]) error {
 	s := r.step
 	r.result.Err = failed.err
 	r.annotate(failed.hop)
+	if failed.panicked != nil {
+		failed.end() // what it panicked with is the caller's: nothing is decided instead
+	}
 	if r.ctx.Err() != nil {
 		failed.end()
 		return r.ended()
