@@ -3,9 +3,11 @@ package storage
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"golang.org/x/sync/errgroup"
 )
 
 // Window is a span of time, To exclusive.
@@ -46,23 +48,51 @@ func (db *DB) PlanMargins(ctx context.Context, q MarginQuestion, width time.Dura
 	if q.EntryFilter != (EntryFilter{}) {
 		return q, nil // rollups do not know these
 	}
-	state, ok, err := db.rollupState(ctx, q.Window)
-	if err != nil || !ok {
+	var crowded bool
+	asking, asked := errgroup.WithContext(ctx)
+	asking.Go(func() (err error) {
+		crowded, err = db.isCrowded(asked, q.Window)
+		return question("cover of margins", err)
+	})
+	state, ok, err := db.rollupState(asked, q.Window)
+	if err := errors.Join(err, asking.Wait()); err != nil {
 		return q, err
 	}
-	var hops, entries, rolled uint64
-	parameters := q.Window.parameters()
-	parameters["exact"] = db.exact
-	err = db.ask(ctx, marginCoverSQL, func(rows driver.Rows) error { return rows.Scan(&hops, &entries, &rolled) }, parameters)
-	if err != nil {
-		return q, question("cover of margins", err)
-	}
-	if hops > db.exact || entries < rolled {
+	if ok && crowded {
 		buckets, whole := state.plan(q.Window, width), state.plan(q.Window, 24*time.Hour)
 		q.cover, q.whole = &buckets, &whole
 	}
 	return q, nil
 }
+
+// isCrowded reports whether a window has more hops than margins are read from, or not all of those that rollups know of. That it does is
+// remembered for a moment: a page asks for the same window more than once.
+func (db *DB) isCrowded(ctx context.Context, w Window) (bool, error) {
+	key, now := [2]int64{w.From.UnixNano(), w.To.UnixNano()}, time.Now()
+	db.crowded.Lock()
+	known := db.crowded.at[key]
+	db.crowded.Unlock()
+	if now.Sub(known) < stateAge {
+		return true, nil
+	}
+	var hops, entries, rolled uint64
+	parameters := w.parameters()
+	parameters["exact"] = db.exact
+	err := db.ask(ctx, marginCoverSQL, func(rows driver.Rows) error { return rows.Scan(&hops, &entries, &rolled) }, parameters)
+	if err != nil || hops <= db.exact && entries >= rolled {
+		return false, err
+	}
+	db.crowded.Lock()
+	defer db.crowded.Unlock()
+	if db.crowded.at == nil || len(db.crowded.at) >= maxCrowded {
+		db.crowded.at = map[[2]int64]time.Time{}
+	}
+	db.crowded.at[key] = now
+	return true, nil
+}
+
+// maxCrowded bounds the windows that are remembered.
+const maxCrowded = 1000
 
 //go:embed queries/margin_rolled.sql
 var marginRolledSQL string

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/internal/verdict"
@@ -186,20 +188,26 @@ func (db *DB) Findings(ctx context.Context, q ReportQuestion) ([]FindingRow, err
 	if err != nil {
 		return nil, err
 	}
+	rule := verdict.Rule(q.Rule)
+	var ofMany []FindingRow
+	asking, ctx := errgroup.WithContext(ctx)
+	if q.Route == "" && q.Cause == "" && (rule == "" || rule.OverMany()) {
+		asking.Go(func() error {
+			blamed, err := db.Blamed(ctx, q, rule)
+			if err != nil && (rule != "" || !IsTooExpensive(err)) {
+				return err
+			}
+			for _, d := range blamed {
+				ofMany = append(ofMany, d.findings(rule)...)
+			}
+			return nil
+		})
+	}
 	rows, err := db.findingsOfTraces(ctx, q)
-	if err != nil {
+	if err := errors.Join(err, asking.Wait()); err != nil {
 		return nil, err
 	}
-	rule := verdict.Rule(q.Rule)
-	if q.Route == "" && q.Cause == "" && (rule == "" || rule.OverMany()) {
-		blamed, err := db.Blamed(ctx, q, rule)
-		if err != nil && (rule != "" || !IsTooExpensive(err)) {
-			return nil, err
-		}
-		for _, d := range blamed {
-			rows = append(rows, d.findings(rule)...)
-		}
-	}
+	rows = append(rows, ofMany...)
 	slices.SortStableFunc(rows, func(a, b FindingRow) int {
 		return cmp.Or(cmp.Compare(severityRank(a.Severity), severityRank(b.Severity)), cmp.Compare(b.Traces, a.Traces), cmp.Compare(b.Amount, a.Amount),
 			cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Service, b.Service), cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Peer, b.Peer))
