@@ -286,9 +286,6 @@ type process struct{ cmd *exec.Cmd }
 func start(ctx context.Context, binary string, args ...string) (*process, error) {
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Stderr = os.Stderr
-	if os.Getenv("ZOUT") != "" {
-		cmd.Stdout = os.Stderr
-	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
