@@ -31,7 +31,7 @@ func defaultConfig() component.Config {
 	queue.NumConsumers = 2
 	batch := exporterhelper.NewDefaultBatchConfig()
 	batch.Sizer = exporterhelper.RequestSizerTypeItems
-	batch.FlushTimeout = time.Second
+	batch.FlushTimeout = 2 * time.Second
 	batch.MinSize = 50_000
 	batch.MaxSize = 100_000
 	queue.Batch = configoptional.Some(batch)

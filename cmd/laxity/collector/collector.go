@@ -38,15 +38,10 @@ import (
 
 // Factories returns the components that a configuration file may use.
 func Factories() (otelcol.Factories, error) {
-	return factories(otelconftelemetry.NewFactory(), newPage(), clickhouseexporter.NewFactory())
+	return factories(otelconftelemetry.NewFactory(), newPage())
 }
 
-// builtIn returns the components of the built-in pipeline.
-func builtIn(own telemetry.Factory, metrics *page) (otelcol.Factories, error) {
-	return factories(own, metrics, deadlineexporter.NewRawFactory())
-}
-
-func factories(own telemetry.Factory, metrics *page, raw exporter.Factory) (otelcol.Factories, error) {
+func factories(own telemetry.Factory, metrics *page) (otelcol.Factories, error) {
 	f := otelcol.Factories{Telemetry: own}
 	var err error
 	if f.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory()); err != nil {
@@ -61,7 +56,7 @@ func factories(own telemetry.Factory, metrics *page, raw exporter.Factory) (otel
 		return f, err
 	}
 	if f.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](
-		raw, deadlineexporter.NewFactory(), metrics.factory(), nopexporter.NewFactory()); err != nil {
+		clickhouseexporter.NewFactory(), deadlineexporter.NewFactory(), metrics.factory(), nopexporter.NewFactory()); err != nil {
 		return f, err
 	}
 	f.Extensions, err = otelcol.MakeFactoryMap[extension.Factory](
@@ -89,7 +84,7 @@ func Run(ctx context.Context, config Config) error {
 	debug.SetMemoryLimit(int64(limit) << 20 * 7 / 10)
 	// One page shows the metrics of the pipelines and those of the collector.
 	metrics := newPage()
-	return run(ctx, "yaml:"+string(yaml), func() (otelcol.Factories, error) { return builtIn(telemetryFactory(metrics), metrics) })
+	return run(ctx, "yaml:"+string(yaml), func() (otelcol.Factories, error) { return factories(telemetryFactory(metrics), metrics) })
 }
 
 // RunFile runs a plain collector configuration instead of the built-in one.

@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/provider/yamlprovider"
 	"go.opentelemetry.io/collector/otelcol"
-	"go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
 
 	"github.com/laxity-dev/laxity/internal/classify"
 	"github.com/laxity-dev/laxity/processor/redactprocessor"
@@ -81,7 +80,7 @@ func TestTheCollectorTakesTheConfiguration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		factories, err := builtIn(otelconftelemetry.NewFactory(), newPage())
+		factories, err := Factories()
 		if err != nil {
 			t.Fatal(err)
 		}
