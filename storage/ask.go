@@ -14,7 +14,7 @@ import (
 const (
 	maxQuestionMemory = 1 << 30
 	maxQuestionRows   = 2_000_000_000
-	spillBytes        = 256 << 20
+	spillBytes        = 640 << 20
 )
 
 // ask runs one question. The parameters are sent apart from the statement, so no value can become part of it. Each row is

@@ -136,7 +136,7 @@ func (db *DB) planComparison(ctx context.Context, q ComparisonQuestion) (later, 
 		wide.To = q.Before.To
 	}
 	if later, err = db.planTally(ctx, q.Window, wide); err == nil && later != nil {
-		before, err = db.planTally(ctx, q.Before, wide)
+		before = later.over(q.Before)
 	}
 	return later, before, err
 }

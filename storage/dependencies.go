@@ -134,18 +134,12 @@ func (db *DB) talliedDependencies(ctx context.Context, q ReportQuestion) ([]foun
 				&r.answered, &r.between, &r.Fresh.Calls, &r.fresh, &r.freshTail, &r.Reused.Calls, &r.reused, &r.reusedTail, &r.Examples, instant{&r.lastSeen}}
 		})
 	}
-	plan, err := db.planTally(ctx, q.Baseline(), Window{From: q.Baseline().From, To: q.To})
-	if err != nil {
-		return nil, err
-	}
 	var earlier []foundDependency
 	asking, ctx := errgroup.WithContext(ctx)
-	if plan != nil {
-		asking.Go(func() (err error) {
-			earlier, err = ask(ctx, plan)
-			return err
-		})
-	}
+	asking.Go(func() (err error) {
+		earlier, err = ask(ctx, q.tally.over(q.Baseline()))
+		return err
+	})
 	rows, err := ask(ctx, q.tally)
 	if err := errors.Join(err, asking.Wait()); err != nil {
 		return nil, err

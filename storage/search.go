@@ -88,7 +88,7 @@ func (db *DB) Search(ctx context.Context, q SearchQuestion) ([]Entry, error) {
 		"places_short":   each(q.Places, func(p *CallPlace) int64 { return p.Short }),
 	})
 	var answer []Entry
-	// The newest that fit mostly lie in the last hour, or the last hours.
+	// The newest that fit mostly lie in the last minutes, or the last hours.
 	for part := (Window{From: q.To, To: q.To}); part.From.After(q.From) && len(answer) < q.Limit; {
 		reach := searchReach
 		if part.From.Before(part.To) {
@@ -111,7 +111,7 @@ func (db *DB) Search(ctx context.Context, q SearchQuestion) ([]Entry, error) {
 
 // How far before its end a window is searched first, and by how much each further part of it is longer than all before.
 const (
-	searchReach  = time.Hour
+	searchReach  = 10 * time.Minute
 	searchGrowth = 5
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,7 +12,10 @@ import (
 )
 
 // tallyPlan says where the parts of a window are read from, for what comes from hops and for what was judged.
-type tallyPlan struct{ hops, judged cover }
+type tallyPlan struct {
+	hops, judged cover
+	known        *tallyState
+}
 
 // exactReports is up to how many hops of a window and its baseline reports are read from hops alone.
 const exactReports = 200_000
@@ -28,7 +32,8 @@ type tallyState struct {
 	asked       time.Time // by the clock here
 	progress    map[Step]time.Time
 	keep        map[Step]time.Duration
-	hours, days []time.Time // dirty
+	hours, days []time.Time          // dirty
+	spans       map[time.Time]uint64 // of days
 }
 
 // stateAge is how long a state is good for: what a worker counts meanwhile is read a moment later.
@@ -52,7 +57,7 @@ func (db *DB) tallyState(ctx context.Context) (*tallyState, error) {
 	if known != nil && time.Since(known.asked) < stateAge {
 		return known, nil
 	}
-	s := &tallyState{asked: time.Now(), progress: map[Step]time.Time{}, keep: map[Step]time.Duration{}}
+	s := &tallyState{asked: time.Now(), progress: map[Step]time.Time{}, keep: map[Step]time.Duration{}, spans: map[time.Time]uint64{}}
 	err := db.ask(ctx, tallyFile("tally_state"), func(rows driver.Rows) error {
 		var kind, name string
 		var value int64
@@ -69,6 +74,12 @@ func (db *DB) tallyState(ctx context.Context) (*tallyState, error) {
 			if s.keep[Step(name)] = time.Duration(value) * time.Second; value == 0 {
 				s.keep[Step(name)] = 100 * 365 * 24 * time.Hour
 			}
+		case "spans":
+			day, err := strconv.ParseInt(name, 10, 64)
+			if err != nil {
+				return err
+			}
+			s.spans[time.Unix(0, day).UTC()] = uint64(value)
 		case "hour":
 			s.hours = append(s.hours, at)
 		case "day":
@@ -96,6 +107,9 @@ func (db *DB) planTally(ctx context.Context, w, wide Window) (*tallyPlan, error)
 	if err != nil || !known.ready() {
 		return nil, err
 	}
+	if known.within(wide) > db.exactReports {
+		return known.plan(w), nil
+	}
 	var hops, entries, rolled uint64
 	parameters := wide.parameters()
 	parameters["exact"] = db.exactReports
@@ -103,17 +117,35 @@ func (db *DB) planTally(ctx context.Context, w, wide Window) (*tallyPlan, error)
 	if err != nil || hops <= db.exactReports && entries >= rolled {
 		return nil, question("cover of a report", err)
 	}
-	state := rollups{
-		base: Stretch, now: known.now.Add(time.Since(known.asked)), watermark: known.progress[StepStretches].Add(-lateHops),
-		keepMinutes: known.keep[StepStretches] - Slack, keepHours: known.keep[StepTallyHours], dirtyHours: known.hours, dirtyDays: known.days,
+	return known.plan(w), nil
+}
+
+// within is how many hops the whole days of a window have at least.
+func (s *tallyState) within(w Window) (spans uint64) {
+	for day, n := range s.spans {
+		if !day.Before(w.From) && !day.Add(24*time.Hour).After(w.To) {
+			spans += n
+		}
 	}
-	plan := &tallyPlan{hops: state.plan(w, 24*time.Hour)}
+	return spans
+}
+
+// plan plans one window.
+func (s *tallyState) plan(w Window) *tallyPlan {
+	state := rollups{
+		base: Stretch, now: s.now.Add(time.Since(s.asked)), watermark: s.progress[StepStretches].Add(-lateHops),
+		keepMinutes: s.keep[StepStretches] - Slack, keepHours: s.keep[StepTallyHours], dirtyHours: s.hours, dirtyDays: s.days,
+	}
+	plan := &tallyPlan{hops: state.plan(w, 24*time.Hour), known: s}
 	state.base, state.keepMinutes, state.dirtyHours = time.Hour, state.keepHours, nil
-	state.watermark = earliest(known.progress[StepVerdicts], known.progress[StepFindings], known.progress[StepAccounts]).Add(-lateJudged)
+	state.watermark = earliest(s.progress[StepVerdicts], s.progress[StepFindings], s.progress[StepAccounts]).Add(-lateJudged)
 	plan.judged = state.plan(w, 24*time.Hour)
 	plan.judged.minutes = plan.judged.hours
-	return plan, nil
+	return plan
 }
+
+// over plans another window that the same report looks at.
+func (p *tallyPlan) over(w Window) *tallyPlan { return p.known.plan(w) }
 
 // Slack is subtracted from a retention before it is relied on: rows are dropped by parts, some time after their end.
 const Slack = 24 * time.Hour

@@ -7,7 +7,7 @@ SELECT
     toUInt64(round(sumIf(represented, parts[2] = 'traces'))) AS traces,
     toInt64(round(sumIf(total, parts[2] = ''))) AS amount,
     max(last) AS last_seen,
-    arraySlice(arrayDistinct(arrayMap(x -> lower(hex(x.2)), arraySort(arrayFlatten(groupArray(examples))))), 1, 3) AS shown
+    arraySlice(arrayDistinct(arrayMap(x -> lower(hex(x.2)), arrayPartialSort(24, arrayFlatten(groupArray(examples))))), 1, 3) AS shown
 FROM
 @tally(findings) AS t
 WHERE ({rule:String} = '' OR measure IN ({rule:String}, concat({rule:String}, ':traces')))

@@ -7,7 +7,7 @@ SELECT
     toUInt64(round(sumIf(found.represented, measure = 'still_running'))) AS still_running,
     if(any(busy.time) > 0, orphan / any(busy.time), NULL) AS share_of_busy,
     sumMapIf(map(substring(found.measure, 6), found.total), startsWith(found.measure, 'cost.')) AS costs,
-    arraySlice(arrayDistinct(arrayMap(x -> lower(hex(x.2)), arraySort(arrayFlatten(groupArray(found.examples))))), 1, 3) AS shown
+    arraySlice(arrayDistinct(arrayMap(x -> lower(hex(x.2)), arrayPartialSort(24, arrayFlatten(groupArray(found.examples))))), 1, 3) AS shown
 FROM
 (
     SELECT toString(measure) AS measure, service, stage, peer, detail, represented, total, examples

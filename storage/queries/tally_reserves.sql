@@ -31,7 +31,7 @@ FROM
         sumMapIf(spread, started) AS allowances,
         mapKeys(allowances) AS slots,
         mapValues(allowances) AS counts,
-        arraySlice(arrayDistinct(arrayMap(x -> lower(hex(x.3)), arraySort(arrayFlatten(groupArray(arrayMap(x -> (measure != 'eaten', x.1, x.2), examples)))))), 1, 3) AS traces
+        arraySlice(arrayDistinct(arrayMap(x -> lower(hex(x.3)), arrayPartialSort(24, arrayFlatten(groupArray(arrayMap(x -> (measure != 'eaten', x.1, x.2), examples)))))), 1, 3) AS traces
     FROM
 @tally(calls) AS t
     WHERE ({route:String} = '' OR route = {route:String})

@@ -2,6 +2,7 @@
 -- limit  dirty buckets of each length
 -- now: the server's clock. progress: the watermark of each step of the worker. keep: the retention of a table, 0 for ever; on a cluster the
 -- rows are in tables of the name with _local. hour and day: starts of buckets that are not what the shorter ones hold.
+-- spans: how many hops a day has in the tallies; the name is its start.
 -- The index on version.
 SELECT 'now' AS kind, '' AS name, toUnixTimestamp64Nano(now64(9)) AS value
 UNION ALL
@@ -29,3 +30,8 @@ FROM
     WHERE version > (SELECT toUInt64(max(w.at)) FROM worker_progress AS w FINAL WHERE step = 'tally_1d')
     LIMIT {limit:UInt32}
 )
+UNION ALL
+SELECT 'spans', toString(toUnixTimestamp64Nano(at)), toInt64(sum(represented))
+FROM tally_1d FINAL
+WHERE subject = 'services' AND measure = 'span' AND scheme = 1
+GROUP BY at

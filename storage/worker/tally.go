@@ -2,42 +2,87 @@ package worker
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/laxity-dev/laxity/storage"
 )
 
-// stretches counts the tallies anew of the stretches that what arrived changes; those so old that stretches of their hour may be dropped by
-// whole hours.
-func (p *pass) stretches(ctx context.Context, slice storage.Window) error {
-	var touched []storage.TouchedStretch
-	err := p.do("touched stretches", func() (err error) {
-		touched, err = p.store.TouchedTally(ctx, slice, p.now.Add(storage.Slack-p.config.KeepHops))
-		return err
-	})
-	if err != nil {
-		return err
+// stretches counts the tallies anew of the stretches that what arrived changes. Much is looked through before they are counted: at 20,000
+// spans/s a stretch would be counted thirty times in the slices of other steps.
+func (p *pass) stretches(ctx context.Context, horizon time.Time) error {
+	from, ok := p.progress[storage.StepStretches]
+	if !ok {
+		from = time.Unix(0, 0)
 	}
-	whole := p.now.Add(storage.Slack - p.config.KeepMinutes)
-	for len(touched) > 0 {
-		n, hops := 0, uint64(0)
-		for n < len(touched) && n < tallyStretches && (n == 0 || hops+touched[n].Hops <= batchHops) {
-			hops += touched[n].Hops
-			n++
-		}
-		batch := make([]time.Time, n)
-		for i, s := range touched[:n] {
-			batch[i] = s.At
-		}
-		if err := p.do("roll stretches", func() error { return p.store.RollStretches(ctx, batch, whole, p.version) }); err != nil {
+	for from.Before(horizon) && !p.tired() {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
-		p.stats.stretches.Add(int64(n))
-		touched = touched[n:]
+		due := map[int64]uint64{}
+		to := from
+		for n := 0; n < tallySlices && to.Before(horizon); n++ {
+			slice, err := p.slice(ctx, to, horizon, tallySliceHops)
+			if err != nil {
+				return err
+			}
+			var touched []storage.TouchedStretch
+			err = p.do("touched stretches", func() (err error) {
+				touched, err = p.store.TouchedTally(ctx, slice, p.now.Add(storage.Slack-p.config.KeepHops))
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			for _, s := range touched {
+				due[s.At.UnixNano()] += s.Hops
+			}
+			to = slice.To
+		}
+		if err := p.rollStretches(ctx, due); err != nil {
+			return err
+		}
+		if err := p.advance(ctx, storage.StepStretches, to); err != nil {
+			return err
+		}
+		from = to
 	}
 	return nil
 }
+
+// rollStretches counts stretches, of which so many hops arrived, some at a time; those so old that stretches of their hour may be dropped by
+// whole hours.
+func (p *pass) rollStretches(ctx context.Context, due map[int64]uint64) error {
+	whole := p.now.Add(storage.Slack - p.config.KeepMinutes)
+	var batch []time.Time
+	hops := uint64(0)
+	roll := func() error {
+		err := p.do("roll stretches", func() error { return p.store.RollStretches(ctx, batch, whole, p.version) })
+		p.stats.stretches.Add(int64(len(batch)))
+		batch, hops = nil, 0
+		return err
+	}
+	for _, at := range slices.Sorted(maps.Keys(due)) {
+		if len(batch) > 0 && (len(batch) == tallyStretches || hops+due[at] > batchHops) {
+			if err := roll(); err != nil {
+				return err
+			}
+		}
+		batch = append(batch, time.Unix(0, at).UTC())
+		hops += due[at]
+	}
+	if len(batch) == 0 {
+		return nil
+	}
+	return roll()
+}
+
+// What is looked through at a time for stretches: hops that arrived, and how often before stretches are counted.
+const (
+	tallySliceHops = 1_000_000
+	tallySlices    = 8
+)
 
 // tallyStretches and tallyHours are how many stretches or hours are counted at a time, at most.
 const (
@@ -99,7 +144,7 @@ func (p *pass) tallies(ctx context.Context, horizon time.Time, trail time.Durati
 		p.until = time.Now().Add(maxTallying)
 		defer func() { p.until = time.Time{} }()
 	}
-	if err := p.slices(ctx, storage.StepStretches, ended, p.stretches); err != nil {
+	if err := p.stretches(ctx, ended); err != nil {
 		return err
 	}
 	if p.version.Sub(p.progress[storage.StepTallyHours]) < p.config.DaysEvery {

@@ -232,12 +232,7 @@ func (p *pass) slices(ctx context.Context, step storage.Step, horizon time.Time,
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		slice := storage.Window{From: from, To: horizon}
-		err := p.do("arrivals", func() error {
-			arrivals, err := p.store.Arrivals(ctx, slice, maxSeconds)
-			slice.To = cut(arrivals, horizon)
-			return err
-		})
+		slice, err := p.slice(ctx, from, horizon, sliceHops)
 		if err != nil {
 			return err
 		}
@@ -255,11 +250,22 @@ func (p *pass) slices(ctx context.Context, step storage.Step, horizon time.Time,
 	return nil
 }
 
+// slice is what arrived from a time on, about so many hops of it.
+func (p *pass) slice(ctx context.Context, from, horizon time.Time, most uint64) (storage.Window, error) {
+	slice := storage.Window{From: from, To: horizon}
+	err := p.do("arrivals", func() error {
+		arrivals, err := p.store.Arrivals(ctx, slice, maxSeconds)
+		slice.To = cut(arrivals, horizon, most)
+		return err
+	})
+	return slice, err
+}
+
 // cut returns where a slice ends that begins with these arrivals.
-func cut(arrivals []storage.Arrival, horizon time.Time) time.Time {
+func cut(arrivals []storage.Arrival, horizon time.Time, most uint64) time.Time {
 	var hops uint64
 	for _, a := range arrivals {
-		if hops += a.Hops; hops >= sliceHops {
+		if hops += a.Hops; hops >= most {
 			return earlier(a.Second.Add(time.Second), horizon)
 		}
 	}

@@ -330,7 +330,7 @@ func TestCut(t *testing.T) {
 		for i, n := range c.hops {
 			arrivals = append(arrivals, storage.Arrival{Second: time.Unix(int64(i), 0), Hops: n})
 		}
-		if got := cut(arrivals, end).Unix(); got != c.want {
+		if got := cut(arrivals, end, sliceHops).Unix(); got != c.want {
 			t.Errorf("%v: %d, want %d", c.hops, got, c.want)
 		}
 	}
