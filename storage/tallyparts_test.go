@@ -54,7 +54,7 @@ func TestIssueStretchOfMoreHopsThanMemory(t *testing.T) {
 	if err := count(20, time.Time{}); !storage.IsTooExpensive(err) {
 		t.Fatalf("all hops in one statement: %v, want too little memory, or else this test shows nothing", err)
 	}
-	store.Confine(little, 40_000)
+	store.Confine(little, 65_000)
 	if err := count(30, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
@@ -71,6 +71,7 @@ func TestIssueStretchOfMoreHopsThanMemory(t *testing.T) {
 		t.Errorf("%d rows of parts are left", len(left))
 	}
 	// A stretch so old that its hour is counted whole.
+	store.Confine(plenty, 200_000)
 	if err := count(40, at.Add(24*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
