@@ -115,6 +115,7 @@ type checker struct {
 	stage, peer string
 	least       uint64
 	none        bool // there was no request at all
+	uncalled    bool // the stage was not called
 	results     []Result
 }
 
@@ -128,6 +129,8 @@ func (c *checker) add(promise, unit, bound string, promised float64, measured *f
 	switch {
 	case measured == nil && c.none:
 		r.Status, r.Why = Unknown, "no request with a budget in this window"
+	case measured == nil && c.uncalled:
+		r.Status, r.Why = Unknown, "no call of this stage in this window"
 	case measured == nil:
 		r.Status, r.Why = Unknown, "not recorded"
 	case n < c.least:
@@ -193,7 +196,7 @@ func Check(c Contract, m Measured) []Result {
 			}
 		}
 		// A stage that hardly ever runs may promise no less than the route; one call in ten requests proves as much.
-		stage := checker{stage: s.Stage, peer: s.Peer, least: max(c.MinRequests/10, 1), none: m.Requests == 0}
+		stage := checker{stage: s.Stage, peer: s.Peer, least: max(c.MinRequests/10, 1), none: m.Requests == 0, uncalled: found.Calls == 0}
 		stage.seconds("spend_p95", "at most", s.SpendP95, found.SpendP95, found.Runs)
 		stage.seconds("reserve", "at least", s.Reserve, found.Reserve, found.Runs)
 		stage.seconds("min_useful", "at least", s.MinUseful, found.Allowance, found.Runs)

@@ -98,11 +98,18 @@ func TestCheck(t *testing.T) {
 // What too few requests or no record say is not known, and never passes for kept.
 func TestCheckWithoutEnough(t *testing.T) {
 	c := parse(t, shop)
-	for want, m := range map[string]Measured{"no request with a budget in this window": {}, "not recorded": {Requests: 1000}} {
+	for want, m := range map[string]Measured{"no request with a budget in this window": {}, "not recorded": {Requests: 1000, Stages: []StageMeasured{{Stage: "load", Peer: "store", Calls: 1000}}}} {
 		for _, r := range Check(c, m) {
 			if r.Status != Unknown || r.Why != want {
 				t.Errorf("%+v, want %s", r, want)
 			}
+		}
+	}
+	gone := measured()
+	gone.Stages = nil
+	for _, r := range Check(c, gone) {
+		if want := "no call of this stage in this window"; r.Stage != "" && (r.Status != Unknown || r.Why != want) {
+			t.Errorf("%+v, want %s", r, want)
 		}
 	}
 	few := measured()

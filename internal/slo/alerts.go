@@ -180,7 +180,7 @@ func (s Settings) faults() []Alert {
 			Summary: "{value} spans refused or lost: {reason}",
 			Meaning: "Spans did not reach storage. Senders try again for some time what was refused; then it is lost, and reports and alerts see less than what happened.",
 			Do: "memory_limit: it is too low for the load. queue_full: ClickHouse is away or too slow for as long as the queue on disk holds; see laxity doctor. " +
-				"not_delivered: ClickHouse refuses them for good; the collector's log says why. failed: the request could not be read.",
+				"not_delivered: ClickHouse refuses them for good; the collector's log says why. failed: the collector could not take them for a reason of its own; its log says why. A request that cannot be read is answered 400 and counted nowhere: nobody knows how many spans it held.",
 			Guard: "None: the queue lies on disk and takes a long outage of storage, so every such span is one too many. One that is sent again counts again.",
 		},
 		{

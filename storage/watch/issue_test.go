@@ -114,7 +114,7 @@ func TestIssueWebhooksDoNotDependOnEachOther(t *testing.T) {
 	if got := statuses(t, good.take(http.StatusOK)); !slices.Equal(got, []string{"firing shop", "firing store"}) {
 		t.Errorf("told first: %v", got)
 	}
-	for _, want := range []string{"answered 302 Found, which is not followed", bad.URL + " answered 500", bad.URL + " (2) answered 500"} {
+	for _, want := range []string{"answered 302 Found, which is not followed", bad.URL + " answered 500 Internal Server Error; webhook ", bad.URL + " (2) answered 500"} {
 		if !strings.Contains(problem, want) {
 			t.Errorf("no %q in %q", want, problem)
 		}
@@ -156,7 +156,7 @@ func TestIssueSlowWebhookTakesNoMoreThanItsTime(t *testing.T) {
 	}))
 	t.Cleanup(hook.Close)
 	problem := s.step(t.Context(), time.Nanosecond, hook.URL+"/slow", hook.URL+"/quick")
-	if count["/slow"] != 1 || count["/quick"] != 1 || !strings.Contains(problem, "takes long: 1 messages wait") {
+	if count["/slow"] != 1 || count["/quick"] != 1 || !strings.Contains(problem, "takes long; messages that wait: 1") {
 		t.Errorf("first step: %v, %q", count, problem)
 	}
 	problem = s.step(t.Context(), time.Nanosecond, hook.URL+"/slow", hook.URL+"/quick")

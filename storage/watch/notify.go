@@ -139,7 +139,7 @@ func (w *Watch) tell(ctx context.Context, all []*news) []error {
 			waiting := slices.DeleteFunc(slices.Clone(all), func(n *news) bool { return n.fires() == slices.Contains(n.state.Told, key) })
 			for k, n := range waiting {
 				if k > 0 && time.Since(began) > w.config.Telling {
-					errs[i] = fmt.Errorf("%s takes long: %d messages wait", to.Name(), len(waiting)-k)
+					errs[i] = fmt.Errorf("%s takes long; messages that wait: %d", to.Name(), len(waiting)-k)
 					return
 				}
 				if errs[i] = to.send(ctx, n.Notification); errs[i] != nil {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/laxity-dev/laxity/internal/alert"
@@ -109,7 +110,7 @@ func (w *Watch) Step(ctx context.Context) error {
 	}
 	w.own.Problem = ""
 	if err := w.notify(ctx, now); err != nil {
-		w.own.Problem = err.Error()
+		w.own.Problem = strings.ReplaceAll(err.Error(), "\n", "; ")
 		w.config.Logger.Warn("not everybody was told of alerts; it is tried again", "error", err)
 	}
 	return w.store.WriteAlertLease(ctx, w.own)
