@@ -25,13 +25,13 @@ const defaultFalseTimeoutRate = 0.001
 
 // advice answers with the terms that dependencies need, and with the budgets that routes need.
 func (s *Server) advice(c *gin.Context) {
-	p := readParams(c.Request.URL.RawQuery, "from", "to", "service", "route", "stage", "peer", "environment", "false_timeout_rate", "format", "limit", "cursor")
+	p := readParams(c.Request.URL.RawQuery, append(withExclusions("service", "route", "stage", "peer"), "from", "to", "environment", "false_timeout_rate", "format", "limit", "cursor")...)
 	at, limit := p.window(s.config.Now()), p.limit()
 	q := storage.AdviceQuestion{
 		ReportQuestion: storage.ReportQuestion{
 			Window: storage.Window{From: at.begin(), To: at.end()}, Limit: limit + 1, Skip: at.Offset,
 			Service: p.text("service", 300), Route: p.text("route", 1000), Stage: p.text("stage", 300), Peer: p.text("peer", 300),
-			EntryFilter: storage.EntryFilter{Environment: p.text("environment", 300)},
+			EntryFilter: storage.EntryFilter{Environment: p.text("environment", 300)}, Not: p.exclusions(nil),
 		},
 		Rate: p.share("false_timeout_rate", defaultFalseTimeoutRate),
 	}

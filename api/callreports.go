@@ -93,17 +93,31 @@ func (p *params) report(at page, limit int) storage.ReportQuestion {
 		Window: storage.Window{From: at.begin(), To: at.end()}, Limit: limit + 1, Skip: at.Offset,
 		Service: p.text("service", 300), Route: p.text("route", 1000), Stage: p.text("stage", 300), Peer: p.text("peer", 300),
 		Cause: string(oneOf(p, "cause", causes...)), Phase: string(oneOf(p, "phase", phases...)),
-		Rule: string(oneOf(p, "rule", rules()...)), EntryFilter: p.entryFilter(),
+		Rule: string(oneOf(p, "rule", rules()...)), EntryFilter: p.entryFilter(), Not: p.exclusions(rules()),
 	}
 }
 
 // reportKnown are the parameters that every report knows.
 var reportKnown = []string{"from", "to", "limit", "cursor"}
 
+// leftOut are the filters of reports that leave values out too: not.service and the like.
+var leftOut = []string{"service", "route", "stage", "peer", "cause", "phase", "rule"}
+
+// withExclusions adds to the filters of a report what they leave out.
+func withExclusions(filters ...string) []string {
+	all := slices.Clone(filters)
+	for _, name := range filters {
+		if slices.Contains(leftOut, name) {
+			all = append(all, excluding+name)
+		}
+	}
+	return all
+}
+
 // serveReport answers one report; filters are the parameters it knows beside window, limit and cursor.
 func serveReport[Row any](s *Server, on basis,
 	ask func(context.Context, storage.ReportQuestion) ([]Row, error), filters ...string) gin.HandlerFunc {
-	known := slices.Concat(reportKnown, filters)
+	known := slices.Concat(reportKnown, withExclusions(filters...))
 	return func(c *gin.Context) {
 		p := readParams(c.Request.URL.RawQuery, known...)
 		at, limit := p.window(s.config.Now()), p.limit()

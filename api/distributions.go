@@ -18,7 +18,7 @@ type cellsAnswer struct {
 
 // cells answers with how requests are spread over time and what they had left, or took.
 func (s *Server) cells(c *gin.Context) {
-	p := readParams(c.Request.URL.RawQuery, slices.Concat([]string{"service", "route", "rule", "measure"}, reportKnown, entryFilters)...)
+	p := readParams(c.Request.URL.RawQuery, slices.Concat(withExclusions("service", "route", "rule"), []string{"measure"}, reportKnown, entryFilters)...)
 	at, limit := p.window(s.config.Now()), p.limit()
 	q := storage.CellQuestion{
 		ReportQuestion: p.report(at, limit),
@@ -55,7 +55,7 @@ type patienceAnswer struct {
 
 // patience answers with when clients leave.
 func (s *Server) patience(c *gin.Context) {
-	p := readParams(c.Request.URL.RawQuery, slices.Concat([]string{"service", "route", "cause"}, reportKnown, entryFilters)...)
+	p := readParams(c.Request.URL.RawQuery, slices.Concat(withExclusions("service", "route"), []string{"cause"}, reportKnown, entryFilters)...)
 	at, limit := p.window(s.config.Now()), p.limit()
 	q := p.report(at, limit)
 	if p.problem != nil {
@@ -100,7 +100,7 @@ type spendBucket struct {
 
 // spend answers with what requests spend where, over time.
 func (s *Server) spend(c *gin.Context) {
-	p := readParams(c.Request.URL.RawQuery, slices.Concat([]string{"service", "route", "rule"}, reportKnown, entryFilters)...)
+	p := readParams(c.Request.URL.RawQuery, slices.Concat(withExclusions("service", "route", "rule"), reportKnown, entryFilters)...)
 	at, limit := p.window(s.config.Now()), p.limit()
 	q := p.report(at, limit)
 	if p.problem != nil {

@@ -31,12 +31,12 @@ var quadrants = []storage.Quadrant{storage.QuadrantHealthy, storage.QuadrantStin
 
 // incidentMap answers with each dependency's place between stingy callers and slow dependencies.
 func (s *Server) incidentMap(c *gin.Context) {
-	p := readParams(c.Request.URL.RawQuery, "from", "to", "service", "stage", "peer", "environment", "version", "quadrant", "limit", "cursor")
+	p := readParams(c.Request.URL.RawQuery, append(withExclusions("service", "stage", "peer"), "from", "to", "environment", "version", "quadrant", "limit", "cursor")...)
 	at, limit := p.window(s.config.Now()), p.limit()
 	q := storage.ReportQuestion{
 		Window: storage.Window{From: at.begin(), To: at.end()}, Limit: maxMapped,
 		Service: p.text("service", 300), Stage: p.text("stage", 300), Peer: p.text("peer", 300),
-		EntryFilter: storage.EntryFilter{Environment: p.text("environment", 300), Version: p.text("version", 300)},
+		EntryFilter: storage.EntryFilter{Environment: p.text("environment", 300), Version: p.text("version", 300)}, Not: p.exclusions(nil),
 	}
 	quadrant := oneOf(p, "quadrant", quadrants...)
 	if p.problem != nil {

@@ -54,13 +54,13 @@ const excluding = "not."
 // maxExcluded bounds the values that one parameter leaves out.
 const maxExcluded = 50
 
-// exclusions reads what a search leaves out.
-func (p *params) exclusions() storage.Exclusions {
+// exclusions reads what is left out; a rule must be one of some.
+func (p *params) exclusions(known []verdict.Rule) storage.Exclusions {
 	return storage.Exclusions{
 		Services: p.texts("not.service", 300), Routes: p.texts("not.route", 1000), Environments: p.texts("not.environment", 300), Versions: p.texts("not.version", 300),
 		Stages: p.texts("not.stage", 300), Peers: p.texts("not.peer", 300),
 		Outcomes: manyOf(p, "not.outcome", outcomes), Classes: manyOf(p, "not.class", classes), Causes: manyOf(p, "not.cause", causes), Phases: manyOf(p, "not.phase", phases),
-		Rules: manyOf(p, "not.rule", slices.DeleteFunc(rules(), verdict.Rule.OverMany)),
+		Rules: manyOf(p, "not.rule", known),
 	}
 }
 

@@ -114,7 +114,7 @@ func (s *Server) readSearch(p *params, at page) *search {
 			Window:  storage.Window{From: at.begin(), To: at.end()},
 			Service: p.text("service", 300), Route: p.text("route", 1000), Stage: p.text("stage", 300), Peer: p.text("peer", 300),
 			EntryFilter: p.entryFilter(), Cause: string(oneOf(p, "cause", causes...)), Phase: string(oneOf(p, "phase", phases...)),
-			Answered: p.boolean("answered"), DurationLess: p.seconds("duration_lt"), DurationMore: p.seconds("duration_gt"), Not: p.exclusions(),
+			Answered: p.boolean("answered"), DurationLess: p.seconds("duration_lt"), DurationMore: p.seconds("duration_gt"), Not: p.exclusions(slices.DeleteFunc(rules(), verdict.Rule.OverMany)),
 			Before: at.entry(p), Limit: entryBatch,
 		},
 	}
@@ -236,6 +236,15 @@ func (r *search) judge(ctx context.Context, entries []storage.Entry) error {
 		return err
 	}
 	for id, trace := range traces {
+		if trace.Truncated { // few are so long, and what is looked for may lie at their end
+			whole, err := r.store.Traces(ctx, []span.TraceID{id}, storage.SpansPerTrace)
+			if err != nil {
+				return err
+			}
+			if whole[id] != nil {
+				trace = whole[id]
+			}
+		}
 		r.examined++
 		annotate(r.store.Classifier(), trace)
 		entry := r.topmost(trace.Spans)

@@ -16,16 +16,13 @@ import (
 	"github.com/laxity-dev/laxity/storage"
 )
 
-// maxSpans bounds the spans of one trace that are read, judged and answered.
-const maxSpans = 20_000
-
 // load returns what is kept of the trace in the path.
 func (s *Server) load(ctx context.Context, c *gin.Context) (*storage.Trace, error) {
 	id, bad := parseTraceID(c.Param("id"))
 	if bad != nil {
 		return nil, bad
 	}
-	traces, err := s.config.Store.Traces(ctx, []span.TraceID{id}, maxSpans)
+	traces, err := s.config.Store.Traces(ctx, []span.TraceID{id}, storage.SpansPerTrace)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +194,7 @@ func (s *Server) judge(ctx context.Context, c *gin.Context, p *params) (*verdict
 	case trace.Source == storage.SourceHops:
 		statement.Missing = missingInHops
 	case trace.Truncated:
-		statement.Missing = "the trace has more than " + strconv.Itoa(maxSpans) + " spans; the earliest are judged"
+		statement.Missing = "the trace has more than " + strconv.Itoa(storage.SpansPerTrace) + " spans; the earliest are judged"
 	}
 	return statement, nil
 }

@@ -23,6 +23,8 @@ type ReportQuestion struct {
 	Window
 	Service, Route, Stage, Peer, Cause, Phase, Rule string
 	EntryFilter
+	// Not leaves out what has one of these: services, routes, stages, peers, causes, phases, rules.
+	Not         Exclusions
 	Limit, Skip int
 
 	// tally, if not nil, says that and where tallies answer; see PlanReport.
@@ -58,6 +60,7 @@ func (q ReportQuestion) parameters() map[string]any {
 		"limit": q.Limit, "skip": q.Skip,
 	}
 	q.EntryFilter.add(parameters)
+	q.Not.add(parameters)
 	return parameters
 }
 
@@ -198,7 +201,7 @@ func (db *DB) Findings(ctx context.Context, q ReportQuestion) ([]FindingRow, err
 				return err
 			}
 			for _, d := range blamed {
-				ofMany = append(ofMany, d.findings(rule)...)
+				ofMany = append(ofMany, slices.DeleteFunc(d.findings(rule), func(r FindingRow) bool { return slices.Contains(q.Not.Rules, r.Rule) })...)
 			}
 			return nil
 		})
@@ -221,7 +224,8 @@ const maxFindings = 50_000
 // findingsOfTraces answers with the findings of single traces, enough for the page that was asked for.
 func (db *DB) findingsOfTraces(ctx context.Context, q ReportQuestion) ([]FindingRow, error) {
 	q.Limit, q.Skip = q.Skip+q.Limit, 0
-	if q.tally == nil {
+	// In tallies a trace counts at its first finding of a place, whose route or cause may be another than those of the rest.
+	if q.tally == nil || q.Route != "" || q.Cause != "" || len(q.Not.Routes)+len(q.Not.Causes) > 0 {
 		return report(ctx, db, "findings", findingsSQL, q, func(r *FindingRow) []any {
 			return []any{&r.Rule, &r.Severity, &r.Service, &r.Stage, &r.Peer, &r.Spans, &r.Traces, (*int64)(&r.Amount), instant{&r.LastSeen}, &r.Examples}
 		})

@@ -2,6 +2,8 @@ package storage_test
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -128,11 +130,47 @@ func TestReports(t *testing.T) {
 		if _, none, err := ask(t.Context(), nobody); err != nil || none != 0 {
 			t.Errorf("%s of a service that is not there: %d rows, %v", name, none, err)
 		}
+		leavesOut(t, name, all, ask, answer)
 		empty := all
 		empty.Window = day.Shift(-100 * 24 * time.Hour)
 		if _, none, err := ask(t.Context(), empty); err != nil || none != 0 {
 			t.Errorf("%s of an empty window: %d rows, %v", name, none, err)
 		}
+	}
+}
+
+// leavesOut asks again without a value of the first row that has one: what remains are the other rows.
+func leavesOut(t *testing.T, name string, q storage.ReportQuestion, ask func(context.Context, storage.ReportQuestion) (any, int, error), answer any) {
+	t.Helper()
+	var before []map[string]any
+	text, err := json.Marshal(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if json.Unmarshal(text, &before) != nil {
+		return // its rows name no place
+	}
+	for column, without := range map[string]*[]string{
+		"service": &q.Not.Services, "route": &q.Not.Routes, "stage": &q.Not.Stages, "peer": &q.Not.Peers, "cause": &q.Not.Causes, "phase": &q.Not.Phases,
+		"rule": &q.Not.Rules,
+	} {
+		at := slices.IndexFunc(before, func(row map[string]any) bool { value, _ := row[column].(string); return value != "" })
+		if at < 0 {
+			continue
+		}
+		left := before[at][column].(string)
+		others := 0
+		for _, row := range before {
+			if row[column] != left {
+				others++
+			}
+		}
+		*without = []string{left}
+		found, n, err := ask(t.Context(), q)
+		if err != nil || n != others {
+			t.Errorf("%s without %s %q: %d rows, %v, want %d: %+v", name, column, left, n, err, others, found)
+		}
+		*without = nil
 	}
 }
 

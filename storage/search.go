@@ -36,7 +36,8 @@ type SearchQuestion struct {
 	Limit  int
 }
 
-// Exclusions are values that leave a trace out: of its entry, of its findings, and of any of its spans.
+// Exclusions are values that are left out. In a search they leave a trace out: of its entry, of its findings, and of any of its spans. In
+// a report they leave out what its rows are made of.
 type Exclusions struct {
 	Services, Routes, Environments, Versions, Outcomes, Classes []string
 	Rules                                                       []string

@@ -227,6 +227,12 @@ func TestTalliesAnswerAsHopsDo(t *testing.T) {
 	store.InsertHops(t, m.all[:100]...)
 	judge(t, store)
 	check("late spans, and again", days, hours)
+	q.Not = storage.Exclusions{
+		Services: []string{"desk"}, Routes: []string{"/b"}, Stages: []string{"load"}, Peers: []string{"store"}, Causes: []string{"stream_idle"}, Phases: []string{"body"},
+		Rules: []string{"overhang"},
+	}
+	check("some left out", days)
+	q.Not = storage.Exclusions{}
 	if err := store.DeleteTrace(t.Context(), m.all[500].Trace); err != nil {
 		t.Fatal(err)
 	}

@@ -203,7 +203,7 @@ func (p *tallyPlan) rows(subject string) string {
 	}
 	if c.From.Before(c.minutes.From) || c.minutes.To.Before(c.To) {
 		parts = append(parts, "    SELECT measure, service, bucket AS start, route, stage, peer, detail, seen, represented, total, most, last, spread, examples\n"+
-			"    FROM\n    (\n"+factsOf(subject, edges(""), edges(" toIntervalHour(1)"))+"    )\n    WHERE {service:String} = '' OR service = {service:String}\n")
+			"    FROM\n    (\n"+factsOf(subject, edges(""), edges(" toIntervalHour(1)"))+"    )\n    WHERE ({service:String} = '' OR service = {service:String}) AND NOT has({not_service:Array(String)}, service)\n")
 	}
 	sql := "(\n" + strings.Join(parts, "    UNION ALL\n") + ")"
 	if judged(subject) {
@@ -224,7 +224,8 @@ func edges(by string) string {
 
 // tallied asks a statement of the tallies.
 func tallied[Row any](ctx context.Context, db *DB, name string, plan *tallyPlan, parameters map[string]any, columns func(*Row) []any) ([]Row, error) {
-	all := maps.Clone(parameters)
+	all := map[string]any{"not_service": []string{}}
+	maps.Copy(all, parameters)
 	maps.Copy(all, plan.parameters())
 	answer := []Row{}
 	err := db.ask(ctx, plan.statement("tally_"+name), func(rows driver.Rows) error {

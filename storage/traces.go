@@ -34,6 +34,9 @@ type Trace struct {
 	Truncated bool
 }
 
+// SpansPerTrace bounds the spans of one trace that are judged and shown: the earliest.
+const SpansPerTrace = 50_000
+
 //go:embed queries/spans.sql
 var spansSQL string
 

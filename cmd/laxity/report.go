@@ -78,6 +78,30 @@ func addReportFlags(cmd *cobra.Command, filters []string) {
 	}
 }
 
+// leaveOutFlag adds --not, which excluded reads.
+func leaveOutFlag(cmd *cobra.Command) {
+	cmd.Flags().StringArray("not", nil, "`FILTER=VALUE`: leave out a service, route, stage, peer, cause, phase or rule, where the report has that filter; may be repeated")
+}
+
+// excluded adds what is left out to a query.
+func excluded(cmd *cobra.Command, query url.Values) error {
+	if cmd.Flags().Lookup("not") == nil {
+		return nil
+	}
+	all, err := cmd.Flags().GetStringArray("not")
+	if err != nil {
+		return err
+	}
+	for _, one := range all {
+		name, value, ok := strings.Cut(one, "=")
+		if !ok || name == "" || value == "" {
+			return &usageError{fmt.Errorf("--not %q: give FILTER=VALUE, such as service=shop", one)}
+		}
+		query.Add("not."+name, value)
+	}
+	return nil
+}
+
 // reportQuery turns the flags of addReportFlags into the query of the API.
 func reportQuery(cmd *cobra.Command, filters []string) (url.Values, string, error) {
 	query := url.Values{}

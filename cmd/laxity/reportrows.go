@@ -211,6 +211,9 @@ func newReportRowsCommand(spec reportSpec) *cobra.Command {
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			query, output, err := reportQuery(cmd, spec.filters)
+			if err == nil {
+				err = excluded(cmd, query)
+			}
 			if err != nil {
 				return err
 			}
@@ -238,6 +241,9 @@ func newReportRowsCommand(spec reportSpec) *cobra.Command {
 		},
 	}
 	addReportFlags(cmd, spec.filters)
+	if spec.name != "attribution" { // which compares whole routes
+		leaveOutFlag(cmd)
+	}
 	return cmd
 }
 

@@ -52,8 +52,11 @@ FROM
             AND (kind IN ('Client', 'Producer') OR stage != '')
             AND (cut OR cancel_cause = '')
             AND ({service:String} = '' OR service = {service:String})
+            AND NOT has({not_service:Array(String)}, service)
             AND ({stage:String} = '' OR if(stage = '', name, stage) = {stage:String})
+            AND NOT has({not_stage:Array(String)}, if(stage = '', name, stage))
             AND ({peer:String} = '' OR peer = {peer:String})
+            AND NOT has({not_peer:Array(String)}, peer)
             AND ({environment:String} = '' OR environment = {environment:String})
     ) AS hop
     LEFT JOIN
@@ -64,6 +67,7 @@ FROM
             AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC')
             AND entry
             AND ({service:String} = '' OR service = {service:String})
+            AND NOT has({not_service:Array(String)}, service)
         GROUP BY request
     ) AS entries ON entries.request = hop.request
 )

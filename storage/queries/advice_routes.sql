@@ -31,7 +31,9 @@ FROM
         AND entry
         AND (answered OR exhausted)
         AND ({service:String} = '' OR service = {service:String})
+        AND NOT has({not_service:Array(String)}, service)
         AND ({route:String} = '' OR route = {route:String})
+        AND NOT has({not_route:Array(String)}, route)
         AND ({environment:String} = '' OR environment = {environment:String})
 )
 GROUP BY service, route

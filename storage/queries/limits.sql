@@ -10,6 +10,8 @@ FROM limits FINAL
 WHERE seen_at >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
     AND seen_at < fromUnixTimestamp64Nano({to:Int64}, 'UTC')
     AND ({service:String} = '' OR caller = {service:String})
+    AND NOT has({not_service:Array(String)}, caller)
     AND ({peer:String} = '' OR peer = {peer:String})
+    AND NOT has({not_peer:Array(String)}, peer)
 ORDER BY estimate_ns DESC, cut DESC, caller, address, operation
 LIMIT {limit:UInt32} OFFSET {skip:UInt32}

@@ -26,8 +26,11 @@ WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
     AND entry
     AND cancel_cause != ''
     AND ({service:String} = '' OR service = {service:String})
+    AND NOT has({not_service:Array(String)}, service)
     AND ({route:String} = '' OR route = {route:String})
+    AND NOT has({not_route:Array(String)}, route)
     AND ({cause:String} = '' OR cancel_cause = {cause:String})
+    AND NOT has({not_cause:Array(String)}, cancel_cause)
     AND ({environment:String} = '' OR environment = {environment:String})
     AND ({version:String} = '' OR service_version = {version:String})
     AND ({outcome:String} = '' OR outcome = {outcome:String})

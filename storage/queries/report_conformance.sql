@@ -44,6 +44,7 @@ FROM
     WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
         AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC')
         AND ({service:String} = '' OR service = {service:String})
+        AND NOT has({not_service:Array(String)}, service)
 ) AS own
 LEFT JOIN
 (

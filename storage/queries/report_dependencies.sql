@@ -51,8 +51,11 @@ FROM
         AND kind IN ('Client', 'Producer')
         AND decision IN ('', 'run')
         AND ({service:String} = '' OR service = {service:String})
+        AND NOT has({not_service:Array(String)}, service)
         AND ({peer:String} = '' OR peer = {peer:String})
+        AND NOT has({not_peer:Array(String)}, peer)
         AND ({stage:String} = '' OR if(stage = '', name, stage) = {stage:String})
+        AND NOT has({not_stage:Array(String)}, if(stage = '', name, stage))
         AND ({environment:String} = '' OR environment = {environment:String})
         AND ({version:String} = '' OR ts < begin OR service_version = {version:String})
 ) AS hop

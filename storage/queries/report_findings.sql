@@ -22,11 +22,17 @@ FROM
     WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
         AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC')
         AND ({rule:String} = '' OR rule = {rule:String})
+        AND NOT has({not_rule:Array(String)}, rule)
         AND ({service:String} = '' OR service = {service:String})
+        AND NOT has({not_service:Array(String)}, service)
         AND ({stage:String} = '' OR stage = {stage:String})
+        AND NOT has({not_stage:Array(String)}, stage)
         AND ({peer:String} = '' OR peer = {peer:String})
+        AND NOT has({not_peer:Array(String)}, peer)
         AND ({cause:String} = '' OR cause = {cause:String})
+        AND NOT has({not_cause:Array(String)}, cause)
         AND ({route:String} = '' OR route = {route:String})
+        AND NOT has({not_route:Array(String)}, route)
 ) AS v
 GROUP BY rule, service, stage, peer
 ORDER BY indexOf(['error', 'warn', 'info'], severity), traces DESC, amount DESC, rule, service, stage, peer

@@ -13,6 +13,7 @@ WITH busy AS
     AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC')
         AND entry
         AND ({service:String} = '' OR service = {service:String})
+        AND NOT has({not_service:Array(String)}, service)
     GROUP BY service
 )
 SELECT
@@ -48,9 +49,13 @@ FROM
 ) AS found
 LEFT JOIN busy ON busy.service = found.service
 WHERE ({service:String} = '' OR found.service = {service:String})
+    AND NOT has({not_service:Array(String)}, found.service)
     AND ({stage:String} = '' OR found.stage = {stage:String})
+    AND NOT has({not_stage:Array(String)}, found.stage)
     AND ({peer:String} = '' OR found.peer = {peer:String})
+    AND NOT has({not_peer:Array(String)}, found.peer)
     AND ({cause:String} = '' OR found.cause = {cause:String})
+    AND NOT has({not_cause:Array(String)}, found.cause)
 GROUP BY service, stage, peer, cause
 ORDER BY orphan DESC, post_cancel DESC, still_running DESC, service, stage, peer, cause
 LIMIT {limit:UInt32} OFFSET {skip:UInt32}

@@ -24,9 +24,11 @@ WITH
             AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC')
             AND entry
             AND ({service:String} = '' OR service = {service:String})
+            AND NOT has({not_service:Array(String)}, service)
             AND (is_deleted = 1
                 OR (cancel_cause = if({cause:String} = '', 'client_disconnect', {cause:String})
                     AND ({route:String} = '' OR route = {route:String})
+                    AND NOT has({not_route:Array(String)}, route)
                     AND ({environment:String} = '' OR environment = {environment:String})
                     AND ({version:String} = '' OR service_version = {version:String})
                     AND ({outcome:String} = '' OR outcome = {outcome:String})

@@ -38,11 +38,14 @@ FROM
     WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
     AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC')
         AND ({service:String} = '' OR service = {service:String})
+        AND NOT has({not_service:Array(String)}, service)
         AND ({peer:String} = '' OR peer = {peer:String})
+        AND NOT has({not_peer:Array(String)}, peer)
         AND ({environment:String} = '' OR environment = {environment:String})
         AND ({version:String} = '' OR service_version = {version:String})
 )
-WHERE {phase:String} = '' OR part.1 = {phase:String}
+WHERE ({phase:String} = '' OR part.1 = {phase:String})
+    AND NOT has({not_phase:Array(String)}, part.1)
 GROUP BY service, peer, phase
 ORDER BY timeouts DESC, measured DESC, service, peer, phase
 LIMIT {limit:UInt32} OFFSET {skip:UInt32}

@@ -41,7 +41,10 @@ INNER JOIN
         AND kind IN ('Client', 'Producer')
 ) AS caller ON caller.call = callee.call
 WHERE ({service:String} = '' OR caller.service = {service:String} OR callee.service = {service:String})
+    AND NOT has({not_service:Array(String)}, caller.service)
+    AND NOT has({not_service:Array(String)}, callee.service)
     AND ({peer:String} = '' OR callee.service = {peer:String})
+    AND NOT has({not_peer:Array(String)}, callee.service)
 GROUP BY caller_service, callee_service
 ORDER BY renewed + dropped DESC, toInt64(calls) - toInt64(with_budget) DESC, caller_service, callee_service
 LIMIT {limit:UInt32} OFFSET {skip:UInt32}

@@ -53,8 +53,11 @@ FROM
             AND NOT entry
             AND isNotNull(allowance_ns)
             AND ({service:String} = '' OR service = {service:String})
+            AND NOT has({not_service:Array(String)}, service)
             AND ({stage:String} = '' OR if(stage = '', name, stage) = {stage:String})
+            AND NOT has({not_stage:Array(String)}, if(stage = '', name, stage))
             AND ({peer:String} = '' OR peer = {peer:String})
+            AND NOT has({not_peer:Array(String)}, peer)
             AND ({environment:String} = '' OR environment = {environment:String})
             AND ({version:String} = '' OR service_version = {version:String})
     ) AS hop
@@ -66,6 +69,7 @@ FROM
             AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC')
             AND entry
             AND ({service:String} = '' OR service = {service:String})
+            AND NOT has({not_service:Array(String)}, service)
         GROUP BY request
     ) AS entries ON entries.request = hop.request
     LEFT JOIN
@@ -79,9 +83,11 @@ FROM
             AND cancel_cause = ''
             AND (kind IN ('Client', 'Producer') OR stage != '')
             AND ({service:String} = '' OR service = {service:String})
+            AND NOT has({not_service:Array(String)}, service)
         GROUP BY service, place, peer
     ) AS usual ON usual.service = hop.service AND usual.place = hop.place AND usual.peer = hop.peer
-    WHERE {route:String} = '' OR entries.route = {route:String}
+    WHERE ({route:String} = '' OR entries.route = {route:String})
+        AND NOT has({not_route:Array(String)}, entries.route)
 )
 GROUP BY service, route, stage, peer
 ORDER BY eaten / greatest(with_reserve, 1) DESC, hopeless_starts / greatest(judged_starts, 1) DESC, calls DESC, service, route, stage, peer

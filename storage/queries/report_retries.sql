@@ -42,8 +42,11 @@ FROM
         AND NOT entry
         AND (kind IN ('Client', 'Producer') OR isNotNull(attempt) OR ifNull(retries_skipped, 0) > 0)
         AND ({service:String} = '' OR service = {service:String})
+        AND NOT has({not_service:Array(String)}, service)
         AND ({stage:String} = '' OR if(stage = '', name, stage) = {stage:String})
+        AND NOT has({not_stage:Array(String)}, if(stage = '', name, stage))
         AND ({peer:String} = '' OR peer = {peer:String})
+        AND NOT has({not_peer:Array(String)}, peer)
         AND ({environment:String} = '' OR environment = {environment:String})
         AND ({version:String} = '' OR service_version = {version:String})
     GROUP BY service, place, peer, layer

@@ -32,9 +32,13 @@ FROM
         AND NOT entry
         AND (kind IN ('Client', 'Producer') OR stage != '')
         AND ({service:String} = '' OR service = {service:String})
+        AND NOT has({not_service:Array(String)}, service)
         AND ({stage:String} = '' OR if(stage = '', name, stage) = {stage:String})
+        AND NOT has({not_stage:Array(String)}, if(stage = '', name, stage))
         AND ({peer:String} = '' OR peer = {peer:String})
+        AND NOT has({not_peer:Array(String)}, peer)
         AND ({cause:String} = '' OR cancel_cause = {cause:String})
+        AND NOT has({not_cause:Array(String)}, cancel_cause)
 ) AS hop
 LEFT JOIN
 (
@@ -45,6 +49,7 @@ LEFT JOIN
         AND entry
         AND is_deleted = 0
         AND ({service:String} = '' OR service = {service:String})
+        AND NOT has({not_service:Array(String)}, service)
         AND ({environment:String} = '' OR environment = {environment:String})
         AND ({version:String} = '' OR service_version = {version:String})
         AND ({outcome:String} = '' OR outcome = {outcome:String})
@@ -54,6 +59,7 @@ LEFT JOIN
     GROUP BY request
 ) AS entries ON entries.request = hop.request
 WHERE ({route:String} = '' OR entries.route = {route:String})
+    AND NOT has({not_route:Array(String)}, entries.route)
     -- Asked about some entries only, a hop without one of them is not meant.
     AND (entries.known OR ({environment:String} = '' AND {version:String} = '' AND {outcome:String} = '' AND isNull({late:Nullable(Bool)})
         AND isNull({margin_lt:Nullable(Int64)}) AND isNull({margin_gt:Nullable(Int64)})))

@@ -26,7 +26,9 @@ FROM
 @tally(calls) AS t
 WHERE detail IN ('', 'local_deadline', 'upstream_deadline', 'expiry', 'stream_idle')
     AND ({stage:String} = '' OR stage = {stage:String})
+    AND NOT has({not_stage:Array(String)}, stage)
     AND ({peer:String} = '' OR peer = {peer:String})
+    AND NOT has({not_peer:Array(String)}, peer)
     AND (startsWith(measure, 'call.') OR startsWith(measure, 'step.') OR measure IN ('followed', 'cap', 'observed', 'reserve', 'useful'))
 GROUP BY service, stage, peer
 HAVING all_seen > 0

@@ -19,6 +19,7 @@ FROM
 @tally(entries) AS t
 WHERE measure IN ('spent', 'exhausted', 'budget.ended')
     AND ({route:String} = '' OR route = {route:String})
+    AND NOT has({not_route:Array(String)}, route)
 GROUP BY service, route
 HAVING all_seen > 0
 ORDER BY all_seen DESC, service, route

@@ -15,7 +15,9 @@ FROM
 WHERE detail != ''
     AND measure IN ('request', 'confirmed', 'patience', 'budget', 'budget.ended')
     AND ({route:String} = '' OR route = {route:String})
+    AND NOT has({not_route:Array(String)}, route)
     AND ({cause:String} = '' OR detail = {cause:String})
+    AND NOT has({not_cause:Array(String)}, detail)
 GROUP BY service, route, detail
 ORDER BY sent DESC, service, route, detail
 LIMIT {limit:UInt32} OFFSET {skip:UInt32}

@@ -34,7 +34,9 @@ FROM
 @tally(calls) AS t
     WHERE (startsWith(measure, 'call.') OR measure IN ('allowance', 'between', 'fresh', 'reused'))
         AND ({stage:String} = '' OR stage = {stage:String})
+        AND NOT has({not_stage:Array(String)}, stage)
         AND ({peer:String} = '' OR peer = {peer:String})
+        AND NOT has({not_peer:Array(String)}, peer)
     GROUP BY service, peer, stage
     HAVING all_seen > 0
     LIMIT {limit:UInt32}

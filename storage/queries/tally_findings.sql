@@ -11,10 +11,15 @@ SELECT
 FROM
 @tally(findings) AS t
 WHERE ({rule:String} = '' OR measure IN ({rule:String}, concat({rule:String}, ':traces')))
+    AND NOT has({not_rule:Array(String)}, parts[1])
     AND ({stage:String} = '' OR stage = {stage:String})
+    AND NOT has({not_stage:Array(String)}, stage)
     AND ({peer:String} = '' OR peer = {peer:String})
+    AND NOT has({not_peer:Array(String)}, peer)
     AND ({cause:String} = '' OR detail = {cause:String})
+    AND NOT has({not_cause:Array(String)}, detail)
     AND ({route:String} = '' OR route = {route:String})
+    AND NOT has({not_route:Array(String)}, route)
 GROUP BY rule, service, stage, peer
 ORDER BY traces DESC, amount DESC, rule, service, stage, peer
 LIMIT {limit:UInt32}

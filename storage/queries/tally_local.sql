@@ -10,6 +10,7 @@ FROM
 @tally(entries) AS t
 WHERE measure IN ('request', 'local', 'share', 'queue')
     AND ({route:String} = '' OR route = {route:String})
+    AND NOT has({not_route:Array(String)}, route)
 GROUP BY service, route
 HAVING sumIf(seen, measure IN ('local', 'queue')) > 0
 ORDER BY ifNull(share_p50, -1) DESC, before_first_call_p50 DESC NULLS LAST, service, route

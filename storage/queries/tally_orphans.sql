@@ -28,8 +28,11 @@ LEFT JOIN
     GROUP BY service
 ) AS busy ON busy.service = found.service
 WHERE ({stage:String} = '' OR found.stage = {stage:String})
+    AND NOT has({not_stage:Array(String)}, found.stage)
     AND ({peer:String} = '' OR found.peer = {peer:String})
+    AND NOT has({not_peer:Array(String)}, found.peer)
     AND ({cause:String} = '' OR found.detail = {cause:String})
+    AND NOT has({not_cause:Array(String)}, found.detail)
 GROUP BY service, stage, peer, cause
 ORDER BY orphan DESC, post_cancel DESC, still_running DESC, service, stage, peer, cause
 LIMIT {limit:UInt32} OFFSET {skip:UInt32}

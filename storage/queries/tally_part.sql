@@ -4,5 +4,6 @@
         AND at >= fromUnixTimestamp64Nano({@from:Int64}, 'UTC')
         AND at < fromUnixTimestamp64Nano({@to:Int64}, 'UTC')
         AND ({service:String} = '' OR service = {service:String})
+        AND NOT has({not_service:Array(String)}, service)
         AND @clean
         AND scheme = 1

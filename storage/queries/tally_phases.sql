@@ -13,7 +13,9 @@ SELECT
 FROM
 @tally(phases) AS t
 WHERE ({peer:String} = '' OR peer = {peer:String})
+    AND NOT has({not_peer:Array(String)}, peer)
     AND ({phase:String} = '' OR detail = {phase:String})
+    AND NOT has({not_phase:Array(String)}, detail)
 GROUP BY service, peer, phase
 ORDER BY timeouts DESC, measured DESC, service, peer, phase
 LIMIT {limit:UInt32} OFFSET {skip:UInt32}

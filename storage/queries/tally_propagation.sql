@@ -16,7 +16,9 @@ FROM
 @tally(edges) AS t
 WHERE measure NOT IN ('due', 'passed')
     AND ({either:String} = '' OR service = {either:String} OR peer = {either:String})
+    AND NOT has({not_service:Array(String)}, peer)
     AND ({peer:String} = '' OR peer = {peer:String})
+    AND NOT has({not_peer:Array(String)}, peer)
 GROUP BY service, peer
 ORDER BY renewed + dropped DESC, toInt64(calls) - toInt64(with_budget) DESC, caller_service, callee_service
 LIMIT {limit:UInt32} OFFSET {skip:UInt32}

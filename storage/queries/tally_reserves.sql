@@ -35,8 +35,11 @@ FROM
     FROM
 @tally(calls) AS t
     WHERE ({route:String} = '' OR route = {route:String})
+        AND NOT has({not_route:Array(String)}, route)
         AND ({stage:String} = '' OR stage = {stage:String})
+        AND NOT has({not_stage:Array(String)}, stage)
         AND ({peer:String} = '' OR peer = {peer:String})
+        AND NOT has({not_peer:Array(String)}, peer)
         AND (startsWith(measure, 'allowance') OR startsWith(measure, 'call.') OR measure IN ('reserve', 'followed', 'eaten'))
     GROUP BY service, route, stage, peer
     HAVING granted > 0

@@ -24,7 +24,9 @@ FROM
         FROM
 @tally(attempts) AS t
         WHERE ({stage:String} = '' OR stage = {stage:String})
+            AND NOT has({not_stage:Array(String)}, stage)
             AND ({peer:String} = '' OR peer = {peer:String})
+            AND NOT has({not_peer:Array(String)}, peer)
         GROUP BY service, stage, peer, layer
     ) AS r
     LEFT JOIN

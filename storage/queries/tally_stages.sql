@@ -18,9 +18,13 @@ FROM
 @tally(calls) AS t
 WHERE (startsWith(measure, 'call.') OR startsWith(measure, 'step.') OR startsWith(measure, 'decision.') OR startsWith(measure, 'phase.'))
     AND ({route:String} = '' OR route = {route:String})
+    AND NOT has({not_route:Array(String)}, route)
     AND ({stage:String} = '' OR stage = {stage:String})
+    AND NOT has({not_stage:Array(String)}, stage)
     AND ({peer:String} = '' OR peer = {peer:String})
+    AND NOT has({not_peer:Array(String)}, peer)
     AND ({cause:String} = '' OR detail = {cause:String})
+    AND NOT has({not_cause:Array(String)}, detail)
 GROUP BY service, route, stage, peer
 ORDER BY degraded_ratio DESC, spend_p95 DESC, service, route, stage, peer
 LIMIT {limit:UInt32} OFFSET {skip:UInt32}

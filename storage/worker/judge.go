@@ -18,13 +18,11 @@ import (
 	"github.com/laxity-dev/laxity/storage"
 )
 
-// Bounds of the traces judged together, and of those whose extents are looked up together. A statement reads as many spans of a
-// trace.
+// Bounds of the traces judged together, and of those whose extents are looked up together.
 const (
-	extentTraces  = 50_000
-	batchTraces   = 4_000
-	batchSpans    = 20_000
-	spansPerTrace = 20_000
+	extentTraces = 50_000
+	batchTraces  = 4_000
+	batchSpans   = 20_000
 )
 
 // judge judges the traces of which something arrived.
@@ -111,7 +109,7 @@ func (w *Worker) judgeBatch(ctx context.Context, batch []storage.Touched, extent
 		around = around.Union(extents[id])
 	}
 	err := w.do("traces", func() (err error) {
-		traces, err = w.store.TracesWithin(ctx, ids, around, spansPerTrace)
+		traces, err = w.store.TracesWithin(ctx, ids, around, storage.SpansPerTrace)
 		return err
 	})
 	if err != nil {

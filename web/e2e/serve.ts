@@ -38,7 +38,8 @@ async function real(binary: string): Promise<() => Promise<void>> {
   try {
     const said = await output(up, /^page\s.*\n[^]*^OTLP\s.*\n/m);
     const [, page = ""] = /^page\s+(\S+)/m.exec(said) ?? [];
-    const [, otlp = ""] = /^OTLP\s+(\S+)/m.exec(said) ?? [];
+    const [, otlp = "", http = ""] = /^OTLP\s+(\S+) \(gRPC\), (\S+) \(HTTP\)/m.exec(said) ?? [];
+    process.env["LAXITY_OTLP_HTTP"] = http;
     const files = recorded();
     if (files.length > 0) {
       await run(binary, ["import", "--otlp-grpc", otlp, ...files]);

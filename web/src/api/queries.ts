@@ -1,7 +1,7 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { Exclusions } from "../model/exclusions.ts";
 import type { Filters } from "../model/filters.ts";
-import { mostRows, reportParams } from "../model/reports.ts";
+import { mostRows, reportParams, type Asked } from "../model/reports.ts";
 import { lengthOf, type Window } from "../model/window.ts";
 import { ApiError, getJSON, getText } from "./client.ts";
 import type { Advice, Answer, AttributionReport, CellReport, Facets, Health, MarkerList, PatienceReport, ReportName, Reports, ServiceList, Statement, Trace, TraceSearch } from "./shapes.ts";
@@ -20,12 +20,12 @@ function refreshOf(window: Window): number | false {
   return (lengthOf(window) ?? 0) > 86_400 ? 4 * refresh : refresh;
 }
 
-async function ask<Name extends ReportName>(name: Name, filters: Filters, cursor: string, signal?: AbortSignal): Promise<Answer<Reports[Name]>> {
+async function ask<Name extends ReportName>(name: Name, filters: Asked, cursor: string, signal?: AbortSignal): Promise<Answer<Reports[Name]>> {
   return getJSON(`/reports/${name}`, { ...reportParams(name, filters), cursor, limit: mostRows }, signal);
 }
 
 /** A report for a window and those of the filters that it knows. */
-export function useReport<Name extends ReportName>(name: Name, filters: Filters, window: Window | null) {
+export function useReport<Name extends ReportName>(name: Name, filters: Asked, window: Window | null) {
   const params = reportParams(name, filters);
   return useInfiniteQuery({
     queryKey: ["report", name, params, window],
@@ -51,7 +51,7 @@ function joined<Row>({ pages }: Pages<Row>): Answer<Row> {
 }
 
 /** Every row of a report, page after page. */
-export async function allRows<Name extends ReportName>(name: Name, filters: Filters): Promise<Reports[Name][]> {
+export async function allRows<Name extends ReportName>(name: Name, filters: Asked): Promise<Reports[Name][]> {
   const rows: Reports[Name][] = [];
   for (let cursor = ""; ; ) {
     const page = await ask(name, filters, cursor);
@@ -137,8 +137,8 @@ export function useCells(filters: Filters) {
 }
 
 /** When clients leave. */
-export function usePatience(filters: Filters) {
-  const params = reportParams("patience", filters);
+export function usePatience(filters: Filters, without: Exclusions) {
+  const params = reportParams("patience", { ...filters, ...without });
   return useQuery({
     queryKey: ["patience", params],
     queryFn: ({ signal }) => getJSON<PatienceReport>("/reports/patience", { ...params, limit: mostRows }, signal),

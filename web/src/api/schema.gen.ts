@@ -1957,16 +1957,16 @@ export interface components {
         duration_lt: number;
         /** @description the entry took more than this many seconds */
         duration_gt: number;
-        /** @description leaves out; may be given up to 50 times, as all that begin with not. */
+        /** @description leaves out; may be given up to 50 times, as all that begin with not. In a search they leave traces out, in a report what its rows are made of */
         not_service: string[];
         not_route: string[];
         not_environment: string[];
         not_version: string[];
         not_outcome: components["schemas"]["Outcome"][];
         not_class: components["schemas"]["Class"][];
-        /** @description traces that have one of these findings are left out */
+        /** @description a search leaves out traces that have one of these findings */
         not_rule: components["schemas"]["Rule"][];
-        /** @description traces are left out in which any span has one of these; so for peer, cause and phase */
+        /** @description a search leaves out traces in which any span has one of these; so for peer, cause and phase */
         not_stage: string[];
         not_peer: string[];
         not_cause: components["schemas"]["Cause"][];
@@ -2051,16 +2051,16 @@ export interface operations {
                 duration_lt?: components["parameters"]["duration_lt"];
                 /** @description the entry took more than this many seconds */
                 duration_gt?: components["parameters"]["duration_gt"];
-                /** @description leaves out; may be given up to 50 times, as all that begin with not. */
+                /** @description leaves out; may be given up to 50 times, as all that begin with not. In a search they leave traces out, in a report what its rows are made of */
                 "not.service"?: components["parameters"]["not_service"];
                 "not.route"?: components["parameters"]["not_route"];
                 "not.environment"?: components["parameters"]["not_environment"];
                 "not.version"?: components["parameters"]["not_version"];
                 "not.outcome"?: components["parameters"]["not_outcome"];
                 "not.class"?: components["parameters"]["not_class"];
-                /** @description traces that have one of these findings are left out */
+                /** @description a search leaves out traces that have one of these findings */
                 "not.rule"?: components["parameters"]["not_rule"];
-                /** @description traces are left out in which any span has one of these; so for peer, cause and phase */
+                /** @description a search leaves out traces in which any span has one of these; so for peer, cause and phase */
                 "not.stage"?: components["parameters"]["not_stage"];
                 "not.peer"?: components["parameters"]["not_peer"];
                 "not.cause"?: components["parameters"]["not_cause"];
@@ -2244,6 +2244,12 @@ export interface operations {
                 /** @description the other side of the hop */
                 peer?: components["parameters"]["peer"];
                 cause?: components["schemas"]["Cause"];
+                /** @description leaves out; may be given up to 50 times, as all that begin with not. In a search they leave traces out, in a report what its rows are made of */
+                "not.service"?: components["parameters"]["not_service"];
+                /** @description a search leaves out traces in which any span has one of these; so for peer, cause and phase */
+                "not.stage"?: components["parameters"]["not_stage"];
+                "not.peer"?: components["parameters"]["not_peer"];
+                "not.cause"?: components["parameters"]["not_cause"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -2280,6 +2286,15 @@ export interface operations {
                 peer?: components["parameters"]["peer"];
                 cause?: components["schemas"]["Cause"];
                 rule?: components["schemas"]["Rule"];
+                /** @description leaves out; may be given up to 50 times, as all that begin with not. In a search they leave traces out, in a report what its rows are made of */
+                "not.service"?: components["parameters"]["not_service"];
+                "not.route"?: components["parameters"]["not_route"];
+                /** @description a search leaves out traces in which any span has one of these; so for peer, cause and phase */
+                "not.stage"?: components["parameters"]["not_stage"];
+                "not.peer"?: components["parameters"]["not_peer"];
+                "not.cause"?: components["parameters"]["not_cause"];
+                /** @description a search leaves out traces that have one of these findings */
+                "not.rule"?: components["parameters"]["not_rule"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -2327,6 +2342,13 @@ export interface operations {
                 margin_lt?: components["parameters"]["margin_lt"];
                 /** @description margin of the entry above this many seconds */
                 margin_gt?: components["parameters"]["margin_gt"];
+                /** @description leaves out; may be given up to 50 times, as all that begin with not. In a search they leave traces out, in a report what its rows are made of */
+                "not.service"?: components["parameters"]["not_service"];
+                "not.route"?: components["parameters"]["not_route"];
+                /** @description a search leaves out traces in which any span has one of these; so for peer, cause and phase */
+                "not.stage"?: components["parameters"]["not_stage"];
+                "not.peer"?: components["parameters"]["not_peer"];
+                "not.cause"?: components["parameters"]["not_cause"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -2371,6 +2393,10 @@ export interface operations {
                 margin_lt?: components["parameters"]["margin_lt"];
                 /** @description margin of the entry above this many seconds */
                 margin_gt?: components["parameters"]["margin_gt"];
+                /** @description leaves out; may be given up to 50 times, as all that begin with not. In a search they leave traces out, in a report what its rows are made of */
+                "not.service"?: components["parameters"]["not_service"];
+                "not.route"?: components["parameters"]["not_route"];
+                "not.cause"?: components["parameters"]["not_cause"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -2414,6 +2440,9 @@ export interface operations {
                 margin_lt?: components["parameters"]["margin_lt"];
                 /** @description margin of the entry above this many seconds */
                 margin_gt?: components["parameters"]["margin_gt"];
+                /** @description leaves out; may be given up to 50 times, as all that begin with not. In a search they leave traces out, in a report what its rows are made of */
+                "not.service"?: components["parameters"]["not_service"];
+                "not.route"?: components["parameters"]["not_route"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -2451,6 +2480,10 @@ export interface operations {
                 environment?: components["parameters"]["environment"];
                 /** @description service.version */
                 version?: components["parameters"]["version"];
+                /** @description leaves out; may be given up to 50 times, as all that begin with not. In a search they leave traces out, in a report what its rows are made of */
+                "not.service"?: components["parameters"]["not_service"];
+                "not.peer"?: components["parameters"]["not_peer"];
+                "not.phase"?: components["parameters"]["not_phase"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -2488,6 +2521,11 @@ export interface operations {
                 environment?: components["parameters"]["environment"];
                 /** @description service.version */
                 version?: components["parameters"]["version"];
+                /** @description leaves out; may be given up to 50 times, as all that begin with not. In a search they leave traces out, in a report what its rows are made of */
+                "not.service"?: components["parameters"]["not_service"];
+                /** @description a search leaves out traces in which any span has one of these; so for peer, cause and phase */
+                "not.stage"?: components["parameters"]["not_stage"];
+                "not.peer"?: components["parameters"]["not_peer"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -2522,6 +2560,9 @@ export interface operations {
                 peer?: components["parameters"]["peer"];
                 /** @description deployment.environment.name */
                 environment?: components["parameters"]["environment"];
+                /** @description leaves out; may be given up to 50 times, as all that begin with not. In a search they leave traces out, in a report what its rows are made of */
+                "not.service"?: components["parameters"]["not_service"];
+                "not.peer"?: components["parameters"]["not_peer"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -2559,6 +2600,11 @@ export interface operations {
                 environment?: components["parameters"]["environment"];
                 /** @description service.version */
                 version?: components["parameters"]["version"];
+                /** @description leaves out; may be given up to 50 times, as all that begin with not. In a search they leave traces out, in a report what its rows are made of */
+                "not.service"?: components["parameters"]["not_service"];
+                /** @description a search leaves out traces in which any span has one of these; so for peer, cause and phase */
+                "not.stage"?: components["parameters"]["not_stage"];
+                "not.peer"?: components["parameters"]["not_peer"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -2597,6 +2643,11 @@ export interface operations {
                 /** @description service.version */
                 version?: components["parameters"]["version"];
                 quadrant?: components["schemas"]["Quadrant"];
+                /** @description leaves out; may be given up to 50 times, as all that begin with not. In a search they leave traces out, in a report what its rows are made of */
+                "not.service"?: components["parameters"]["not_service"];
+                /** @description a search leaves out traces in which any span has one of these; so for peer, cause and phase */
+                "not.stage"?: components["parameters"]["not_stage"];
+                "not.peer"?: components["parameters"]["not_peer"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -2635,6 +2686,12 @@ export interface operations {
                 environment?: components["parameters"]["environment"];
                 /** @description service.version */
                 version?: components["parameters"]["version"];
+                /** @description leaves out; may be given up to 50 times, as all that begin with not. In a search they leave traces out, in a report what its rows are made of */
+                "not.service"?: components["parameters"]["not_service"];
+                "not.route"?: components["parameters"]["not_route"];
+                /** @description a search leaves out traces in which any span has one of these; so for peer, cause and phase */
+                "not.stage"?: components["parameters"]["not_stage"];
+                "not.peer"?: components["parameters"]["not_peer"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -2681,6 +2738,11 @@ export interface operations {
                 margin_lt?: components["parameters"]["margin_lt"];
                 /** @description margin of the entry above this many seconds */
                 margin_gt?: components["parameters"]["margin_gt"];
+                /** @description leaves out; may be given up to 50 times, as all that begin with not. In a search they leave traces out, in a report what its rows are made of */
+                "not.service"?: components["parameters"]["not_service"];
+                "not.route"?: components["parameters"]["not_route"];
+                /** @description a search leaves out traces that have one of these findings */
+                "not.rule"?: components["parameters"]["not_rule"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -2725,6 +2787,9 @@ export interface operations {
                 margin_lt?: components["parameters"]["margin_lt"];
                 /** @description margin of the entry above this many seconds */
                 margin_gt?: components["parameters"]["margin_gt"];
+                /** @description leaves out; may be given up to 50 times, as all that begin with not. In a search they leave traces out, in a report what its rows are made of */
+                "not.service"?: components["parameters"]["not_service"];
+                "not.route"?: components["parameters"]["not_route"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -2770,6 +2835,11 @@ export interface operations {
                 margin_lt?: components["parameters"]["margin_lt"];
                 /** @description margin of the entry above this many seconds */
                 margin_gt?: components["parameters"]["margin_gt"];
+                /** @description leaves out; may be given up to 50 times, as all that begin with not. In a search they leave traces out, in a report what its rows are made of */
+                "not.service"?: components["parameters"]["not_service"];
+                "not.route"?: components["parameters"]["not_route"];
+                /** @description a search leaves out traces that have one of these findings */
+                "not.rule"?: components["parameters"]["not_rule"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -2852,6 +2922,12 @@ export interface operations {
                 /** @description accepted share of good calls that are cut */
                 false_timeout_rate?: number;
                 format?: "json" | "file";
+                /** @description leaves out; may be given up to 50 times, as all that begin with not. In a search they leave traces out, in a report what its rows are made of */
+                "not.service"?: components["parameters"]["not_service"];
+                "not.route"?: components["parameters"]["not_route"];
+                /** @description a search leaves out traces in which any span has one of these; so for peer, cause and phase */
+                "not.stage"?: components["parameters"]["not_stage"];
+                "not.peer"?: components["parameters"]["not_peer"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -3084,16 +3160,16 @@ export interface operations {
                 duration_lt?: components["parameters"]["duration_lt"];
                 /** @description the entry took more than this many seconds */
                 duration_gt?: components["parameters"]["duration_gt"];
-                /** @description leaves out; may be given up to 50 times, as all that begin with not. */
+                /** @description leaves out; may be given up to 50 times, as all that begin with not. In a search they leave traces out, in a report what its rows are made of */
                 "not.service"?: components["parameters"]["not_service"];
                 "not.route"?: components["parameters"]["not_route"];
                 "not.environment"?: components["parameters"]["not_environment"];
                 "not.version"?: components["parameters"]["not_version"];
                 "not.outcome"?: components["parameters"]["not_outcome"];
                 "not.class"?: components["parameters"]["not_class"];
-                /** @description traces that have one of these findings are left out */
+                /** @description a search leaves out traces that have one of these findings */
                 "not.rule"?: components["parameters"]["not_rule"];
-                /** @description traces are left out in which any span has one of these; so for peer, cause and phase */
+                /** @description a search leaves out traces in which any span has one of these; so for peer, cause and phase */
                 "not.stage"?: components["parameters"]["not_stage"];
                 "not.peer"?: components["parameters"]["not_peer"];
                 "not.cause"?: components["parameters"]["not_cause"];
@@ -3232,6 +3308,8 @@ export interface operations {
                 /** @description as from; exclusive */
                 to?: components["parameters"]["to"];
                 service?: components["parameters"]["service"];
+                /** @description leaves out; may be given up to 50 times, as all that begin with not. In a search they leave traces out, in a report what its rows are made of */
+                "not.service"?: components["parameters"]["not_service"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];
@@ -3264,6 +3342,9 @@ export interface operations {
                 service?: components["parameters"]["service"];
                 /** @description the other side of the hop */
                 peer?: string;
+                /** @description leaves out; may be given up to 50 times, as all that begin with not. In a search they leave traces out, in a report what its rows are made of */
+                "not.service"?: components["parameters"]["not_service"];
+                "not.peer"?: components["parameters"]["not_peer"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */
                 cursor?: components["parameters"]["cursor"];

@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 import { useServices } from "../api/queries.ts";
 import { causeValues, phaseValues } from "../api/names.ts";
+import type { ExcludedName } from "../model/exclusions.ts";
 import { filterText } from "../model/filterText.ts";
 import type { FilterName } from "../model/filters.ts";
 import { ruleName, ruleNames, words } from "../model/words.ts";
@@ -12,7 +13,7 @@ const labels: Partial<Record<FilterName, string>> = {
 };
 
 /** Narrows a report. Filters that are set stand beside the choices and go away by a click. */
-export function FilterBar({ names, place, children }: { names: readonly FilterName[]; place: PlaceState; children?: ReactNode }) {
+export function FilterBar({ names, leaves = [], place, children }: { names: readonly FilterName[]; leaves?: readonly ExcludedName[]; place: PlaceState; children?: ReactNode }) {
   const services = useServices().data?.rows ?? [];
   const chosen = services.filter((row) => !place.filters["service"] || row.service === place.filters["service"]);
   const unique = (values: string[]) => [...new Set(values)].sort();
@@ -22,6 +23,7 @@ export function FilterBar({ names, place, children }: { names: readonly FilterNa
   };
   const word: Partial<Record<FilterName, (value: string) => string>> = { cause: words, phase: words, rule: ruleName };
   const set = names.filter((name) => place.filters[name]);
+  const left = place.exclusions.filter(({ name }) => leaves.includes(name));
   return (
     <div className="filter-bar" role="group" aria-label="Filters">
       {names.map((name) => {
@@ -39,6 +41,11 @@ export function FilterBar({ names, place, children }: { names: readonly FilterNa
         );
       })}
       {children}
+      {left.map(({ name, value }) => (
+        <button key={`${name} ${value}`} type="button" className="button without" aria-label={`Take back: without ${filterText(name, value)}`} onClick={() => place.exclude({ name, value })}>
+          <span>Without <bdi>{filterText(name, value)}</bdi></span> <Icon name="cross" />
+        </button>
+      ))}
       {set.length > 0 && (
         <button type="button" className="button" onClick={() => place.change(Object.fromEntries(set.map((name) => [name, ""])))} title={set.map((name) => filterText(name, place.filters[name] ?? "")).join(", ")}>
           Remove {set.length === 1 ? "the filter" : `${set.length} filters`} <Icon name="cross" />

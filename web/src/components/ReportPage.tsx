@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { useHealth, useReport } from "../api/queries.ts";
 import type { Answer, ReportName, Reports } from "../api/shapes.ts";
-import { reportFilters } from "../model/reports.ts";
+import { reportExclusions, reportFilters } from "../model/reports.ts";
 import { comparisonShort, windowLabel } from "../model/window.ts";
 import type { Column } from "./columns.tsx";
 import { FilterBar } from "./FilterBar.tsx";
@@ -36,8 +36,10 @@ export interface Seen<Name extends ReportName> {
 export function ReportPage<Name extends ReportName>({ name, title, sentence, none, keyOf, columns, pathOf, visual }: Props<Name>) {
   const place = usePlace();
   const shown = zone.use();
-  const report = useReport(name, place.filters, place.window);
-  const compared = useReport(name, place.filters, place.compared);
+  const asked = { ...place.filters, ...place.without };
+  const leaves = reportExclusions(name);
+  const report = useReport(name, asked, place.window);
+  const compared = useReport(name, asked, place.compared);
   const data = useHealth().data?.data;
   if (data && data.hops === 0 && data.spans === 0) return <FirstTrace />;
   const answer = report.data;
@@ -55,18 +57,18 @@ export function ReportPage<Name extends ReportName>({ name, title, sentence, non
             {answer && <Freshness watermark={answer.watermark} provisional={answer.provisional ?? false} />}
           </p>
         </div>
-        <ReportTools name={name} filters={{ ...place.filters, ...place.window }} />
+        <ReportTools name={name} filters={{ ...asked, ...place.window }} />
       </div>
-      <FilterBar names={reportFilters[name]} place={place} />
+      <FilterBar names={reportFilters[name]} leaves={leaves} place={place} />
       {answer && <Stale error={report.error} at={report.dataUpdatedAt} retry={report.refetch} />}
       {report.isPending && <Loading what={title} rows={10} />}
       {report.isError && !answer && <Failure error={report.error} retry={report.refetch} />}
-      {answer && answer.rows.length === 0 && <NothingHere place={place} names={reportFilters[name]} newest={data?.newest_at ?? null}>{none.text}</NothingHere>}
+      {answer && answer.rows.length === 0 && <NothingHere place={place} names={reportFilters[name]} leaves={leaves} newest={data?.newest_at ?? null}>{none.text}</NothingHere>}
       {answer && answer.rows.length > 0 && (
         <div className={report.isPlaceholderData ? "stack stale" : "stack"} aria-busy={report.isPlaceholderData}>
           {visual?.({ answer, before, place })}
           <section className="panel" aria-label={`${title}, table`}>
-            <ReportTable name={`${title}, table`} rows={answer.rows} columns={columns} keyOf={keyOf} before={before} beforeLabel={comparisonShort[place.comparison]} {...(pathOf ? { pathOf: (row: Reports[Name]) => pathOf(row, place) } : {})} place={place} />
+            <ReportTable name={`${title}, table`} rows={answer.rows} columns={columns} keyOf={keyOf} leaves={leaves} before={before} beforeLabel={comparisonShort[place.comparison]} {...(pathOf ? { pathOf: (row: Reports[Name]) => pathOf(row, place) } : {})} place={place} />
             {report.hasNextPage && (
               <p className="table-foot"><span className="quiet small">The first {answer.rows.length} rows.</span> <button type="button" className="button" disabled={report.isFetchingNextPage} onClick={() => void report.fetchNextPage()}>{report.isFetchingNextPage ? "Reading" : "Read more"}</button></p>
             )}

@@ -1,6 +1,7 @@
 import { createColumnHelper, flexRender, getCoreRowModel, getSortedRowModel, useReactTable, type SortingState, type Updater } from "@tanstack/react-table";
 import { useMemo } from "react";
 import { Link } from "wouter";
+import type { ExcludedName } from "../model/exclusions.ts";
 import { formatCell, type Cell, type Column } from "./columns.tsx";
 import { Icon } from "./Icon.tsx";
 import type { PlaceState } from "./place.ts";
@@ -14,13 +15,15 @@ interface Props<Row> {
   keyOf: (row: Row) => string;
   before?: ReadonlyMap<string, Row> | undefined;
   beforeLabel?: string;
+  /** The filters whose values can be left out. */
+  leaves?: readonly ExcludedName[];
   /** Where a row leads. */
   pathOf?: (row: Row) => string | null;
   place: PlaceState;
 }
 
 /** Rows that can be sorted, walked by keys and opened. The order lives in the address. */
-export function ReportTable<Row extends object>({ name, rows, columns, keyOf, before, beforeLabel = "", pathOf, place }: Props<Row>) {
+export function ReportTable<Row extends object>({ name, rows, columns, keyOf, leaves = [], before, beforeLabel = "", pathOf, place }: Props<Row>) {
   const sorting = useMemo(() => readSort(place.query.get("sort")), [place.query]);
   const definitions = useMemo(() => {
     const helper = createColumnHelper<Row>();
@@ -61,7 +64,7 @@ export function ReportTable<Row extends object>({ name, rows, columns, keyOf, be
             <tr key={id} className={i === current ? "current" : undefined} aria-current={i === current || undefined}>
               {columns.map((column, c) => (
                 <td key={column.key} className={classOf(column, row, c)} data-label={column.label}>
-                  <Value column={column} row={row} path={c === 0 ? pathOf?.(row) : null} place={place} />
+                  <Value column={column} row={row} path={c === 0 ? pathOf?.(row) : null} leaves={leaves} place={place} />
                   {before && column.compares && <Was column={column} row={before.get(id)} label={beforeLabel} />}
                 </td>
               ))}
@@ -77,17 +80,24 @@ function classOf<Row>(column: Column<Row>, row: Row, index: number): string {
   return [column.format ? "num" : "text", column.wide || index === 0 ? "wide" : "", column.tone?.(row) ?? ""].filter(Boolean).join(" ");
 }
 
-function Value<Row>({ column, row, path, place }: { column: Column<Row>; row: Row; path: string | null | undefined; place: PlaceState }) {
+function Value<Row>({ column, row, path, leaves, place }: { column: Column<Row>; row: Row; path: string | null | undefined; leaves: readonly ExcludedName[]; place: PlaceState }) {
   const value = column.value(row);
   const content = column.cell ? column.cell(row) : column.format ? formatCell(value, column.format) : <bdi>{formatCell(value, undefined)}</bdi>;
-  if (path) return <Link className="open" href={path}>{content}</Link>;
   const { filter } = column;
+  const leave = filter && typeof value === "string" && value !== "" ? leaves.find((name) => name === filter) : undefined;
+  const without = leave && (
+    <button type="button" className="plain leave-out" aria-label={`Without ${column.label.toLowerCase()} ${value}`} title={`Without ${column.label.toLowerCase()} ${value}`} onClick={() => place.exclude({ name: leave, value: String(value) })}>−</button>
+  );
+  if (path) return <><Link className="open" href={path}>{content}</Link>{without}</>;
   if (filter && typeof value === "string" && value !== "") {
     const on = place.filters[filter] === value;
     return (
+      <>
       <button type="button" className="plain filter-value" aria-pressed={on} title={on ? "Remove this filter" : `Only ${column.label.toLowerCase()} ${value}`} onClick={() => place.change({ [filter]: on ? "" : value })}>
         {content}
       </button>
+      {without}
+      </>
     );
   }
   return content;

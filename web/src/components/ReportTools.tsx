@@ -3,13 +3,12 @@ import { hasToken } from "../api/client.ts";
 import { allRows } from "../api/queries.ts";
 import type { ReportName } from "../api/shapes.ts";
 import { toCSV } from "../model/csv.ts";
-import type { Filters } from "../model/filters.ts";
-import { curlOf, reportParams } from "../model/reports.ts";
+import { curlOf, reportParams, type Asked } from "../model/reports.ts";
 import { CopyButton } from "./CopyButton.tsx";
 import { Icon } from "./Icon.tsx";
 
 /** A report outside the page: all its rows as CSV, and the command that asks the same. */
-export function ReportTools({ name, filters }: { name: ReportName; filters: Filters }) {
+export function ReportTools({ name, filters }: { name: ReportName; filters: Asked }) {
   const [said, setSaid] = useState("");
   const download = async () => {
     setSaid("Reading");

@@ -2,6 +2,7 @@ import { useState, type ReactNode } from "react";
 import { Link, useLocation } from "wouter";
 import { ApiError, saveToken } from "../api/client.ts";
 import { useHealth } from "../api/queries.ts";
+import type { ExcludedName } from "../model/exclusions.ts";
 import type { FilterName } from "../model/filters.ts";
 import { formatInstant } from "../model/instants.ts";
 import { lengthOf } from "../model/window.ts";
@@ -72,9 +73,10 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
 }
 
 /** Nothing fits: what that means, and the ways on. */
-export function NothingHere({ place, names, newest, children }: { place: PlaceState; names: readonly FilterName[]; newest: string | null; children: ReactNode }) {
+export function NothingHere({ place, names, leaves = [], newest, children }: { place: PlaceState; names: readonly FilterName[]; leaves?: readonly ExcludedName[]; newest: string | null; children: ReactNode }) {
   const shown = zone.use();
-  const set = names.filter((name) => place.filters[name]);
+  const left = leaves.map((name) => `not.${name}`).filter((name) => place.query.has(name));
+  const set = [...names.filter((name) => place.filters[name]), ...left];
   const wide = place.window.from.startsWith("1970");
   return (
     <div className="state nothing-here">

@@ -100,7 +100,7 @@ function Figures({ statement }: { statement: Statement }) {
 function Notices({ trace, statement }: { trace: Trace | undefined; statement: Statement | undefined }) {
   const said: string[] = [];
   if (statement && !statement.complete) said.push("Spans of this trace are missing. What arrived is shown; amounts around the gaps may be too small.");
-  if (trace?.truncated) said.push("The trace has more spans than one answer holds; the earliest are shown.");
+  if (trace?.truncated) said.push(`The trace has more spans than are read at once: the earliest ${trace.spans.length.toLocaleString("en")} are shown and judged.`);
   if (trace?.missing) said.push(trace.missing);
   return said.map((text) => <div key={text} className="notice" role="note"><Icon name="warn" /><span>{text}</span></div>);
 }

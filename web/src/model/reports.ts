@@ -1,5 +1,7 @@
 import type { ParameterOf, ReportName } from "../api/shapes.ts";
-import type { FilterName, Filters } from "./filters.ts";
+import { url } from "../api/client.ts";
+import { excludedNames, type ExcludedName } from "./exclusions.ts";
+import type { FilterName } from "./filters.ts";
 
 /** The filters that each report takes, in the order in which the page offers them. */
 export const reportFilters: { readonly [Name in ReportName]: readonly (FilterName & ParameterOf<Name>)[] } = {
@@ -21,10 +23,19 @@ export const reportFilters: { readonly [Name in ReportName]: readonly (FilterNam
   limits: ["service", "peer"],
 };
 
+/** The filters of a report that leave values out too. Margins come from rollups of whole routes. */
+export function reportExclusions(name: ReportName): ExcludedName[] {
+  const filters: readonly string[] = name === "margin" ? [] : reportFilters[name];
+  return excludedNames.filter((one) => filters.includes(one));
+}
+
+/** What a report is asked with: filters, and values that are left out. */
+export type Asked = Record<string, string | string[] | undefined>;
+
 /** The parameters of a report: the window and those filters that it knows, since an unknown one is an error. */
-export function reportParams(name: ReportName, filters: Filters): Filters {
-  const params: Filters = {};
-  for (const key of ["from", "to", ...(name === "cells" ? ["measure"] : []), ...reportFilters[name]]) {
+export function reportParams(name: ReportName, filters: Asked): Record<string, string | string[]> {
+  const params: Record<string, string | string[]> = {};
+  for (const key of ["from", "to", ...(name === "cells" ? ["measure"] : []), ...reportFilters[name], ...reportExclusions(name).map((one) => `not.${one}`)]) {
     const value = filters[key];
     if (value) params[key] = value;
   }
@@ -35,8 +46,7 @@ export function reportParams(name: ReportName, filters: Filters): Filters {
 export const mostRows = 1000;
 
 /** The command line that asks the same, with the page's number of rows instead of the API's 100. */
-export function curlOf(origin: string, path: string, params: Filters, withToken: boolean): string {
-  const query = new URLSearchParams({ ...params, limit: String(mostRows) }).toString();
-  const address = `${origin}/api/v1${path}?${query}`;
+export function curlOf(origin: string, path: string, params: Asked, withToken: boolean): string {
+  const address = `${origin}${url(path, { ...params, limit: mostRows })}`;
   return `curl -s${withToken ? ' -H "Authorization: Bearer $LAXITY_TOKEN"' : ""} '${address}'`;
 }

@@ -51,11 +51,11 @@ export function Cancellations() {
 
 function PatiencePanel({ place }: { place: PlaceState }) {
   const filters = { ...place.filters, ...place.window };
-  const patience = usePatience(filters);
+  const patience = usePatience(filters, place.without);
   const found = patience.data;
   return (
     <section className="panel block" aria-label="Patience">
-      <div className="block-head"><h2>When clients give up</h2><ReportTools name="patience" filters={filters} /></div>
+      <div className="block-head"><h2>When clients give up</h2><ReportTools name="patience" filters={{ ...filters, ...place.without }} /></div>
       {patience.isPending && <Loading what="those who left" rows={4} />}
       {patience.isError && !found && <p className="quiet">This could not be read: {patience.error.message}</p>}
       {found && found.left === 0 && <p className="quiet">No client left in this time.</p>}
