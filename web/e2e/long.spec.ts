@@ -85,9 +85,10 @@ it.runIf(otlp)(`a trace of ${sentSize} spans is judged whole, found by what is a
   await walk(page, sentSize);
   // The one finding near the end, by its key: the rows before it need not have been drawn.
   await page.locator(".pane-scroll.wf").evaluate((pane) => { pane.scrollTop = 0; });
-  await page.keyboard.press("n");
-  await page.keyboard.press("n");
-  await page.waitForFunction((least) => Number(document.querySelector(".wf-row[aria-selected=true]")?.id.slice(5) ?? 0) > least, sentSize * 0.9);
+  await expect.poll(async () => {
+    await page.keyboard.press("n");
+    return page.evaluate(() => Number(document.querySelector(".wf-row.selected")?.id.slice(5) ?? 0));
+  }, { timeout: 60_000, interval: 500 }).toBeGreaterThan(sentSize * 0.9);
   expect(complaints).toEqual([]);
   await context.close();
 });
