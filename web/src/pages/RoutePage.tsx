@@ -9,6 +9,7 @@ import type { Column } from "../components/columns.tsx";
 import { Counts } from "../components/Counts.tsx";
 import { Freshness } from "../components/Freshness.tsx";
 import { markerName } from "../components/MarkerList.tsx";
+import { NearRoutes } from "../components/NearRoutes.tsx";
 import { usePlace, type PlaceState } from "../components/place.ts";
 import { ReportTable } from "../components/ReportTable.tsx";
 import { ReportTools } from "../components/ReportTools.tsx";
@@ -58,6 +59,7 @@ export function RoutePage() {
       {margin.isPending && <Loading what="the route" rows={12} />}
       {margin.isError && !margin.data && <Failure error={margin.error} retry={margin.refetch} />}
       {margin.data && !row && <NothingHere place={place} names={[]} newest={null}>This route had no request in this time.</NothingHere>}
+      {margin.data && !row && <NearRoutes service={service} route={route} place={place} />}
       {margin.data && row && (
         <div className={margin.isPlaceholderData ? "stack stale" : "stack"}>
           <Figures row={row} before={before} />
