@@ -126,13 +126,13 @@ func (db *DB) Dependencies(ctx context.Context, q ReportQuestion) ([]DependencyR
 
 // talliedDependencies asks tallies for the window and for its baseline.
 func (db *DB) talliedDependencies(ctx context.Context, q ReportQuestion) ([]foundDependency, error) {
-	ask := func(ctx context.Context, plan *tallyPlan) (rows []foundDependency, err error) {
+	ask := func(ctx context.Context, plan *tallyPlan) ([]foundDependency, error) {
 		parameters := q.parameters()
-		parameters["limit"] = maxDependencies
-		return tallied(ctx, db, "dependencies", plan, parameters, func(r *foundDependency) []any {
-			return []any{&r.Service, &r.Peer, &r.Stage, &r.Calls, &r.seen, &r.Cut, &r.BaselineCalls, &r.allowed, &r.allowance, &r.usual, &r.latency, &r.base,
-				&r.answered, &r.between, &r.Fresh.Calls, &r.fresh, &r.freshTail, &r.Reused.Calls, &r.reused, &r.reusedTail, &r.Examples, instant{&r.lastSeen}}
+		parameters["limit"] = maxDependencies * classes
+		measured, err := tallied(ctx, db, "dependencies", plan, parameters, func(r *measuredCalls) []any {
+			return []any{&r.place[0], &r.place[1], &r.place[2], &r.class, &r.represents, &r.times, (*map[int16]uint64)(&r.slots), instant{&r.latest}, &r.order, &r.shown}
 		})
+		return assemble(measured), err
 	}
 	var earlier []foundDependency
 	asking, ctx := errgroup.WithContext(ctx)
@@ -144,7 +144,7 @@ func (db *DB) talliedDependencies(ctx context.Context, q ReportQuestion) ([]foun
 	if err := errors.Join(err, asking.Wait()); err != nil {
 		return nil, err
 	}
-	before := map[[3]string]foundDependency{}
+	before := make(map[[3]string]foundDependency, len(earlier))
 	for _, r := range earlier {
 		before[[3]string{r.Service, r.Peer, r.Stage}] = r
 	}
@@ -158,6 +158,75 @@ func (db *DB) talliedDependencies(ctx context.Context, q ReportQuestion) ([]foun
 			cmp.Compare(a.Peer, b.Peer), cmp.Compare(a.Stage, b.Stage))
 	})
 	return rows[min(q.Skip, len(rows)):min(q.Skip+q.Limit, len(rows))], nil
+}
+
+// measuredCalls is a row of tally_dependencies.sql.
+type measuredCalls struct {
+	place             [3]string // caller, peer, stage
+	class             string
+	represents, times uint64
+	slots             spread
+	latest            time.Time
+	order             []float64
+	shown             []string
+}
+
+// classes is how many rows there are of a dependency, at most.
+const classes = 6
+
+// assemble makes dependencies of what was measured of their calls; a place without calls is none.
+func assemble(measured []measuredCalls) []foundDependency {
+	byPlace := map[[3]string]map[string]measuredCalls{}
+	for _, m := range measured {
+		if byPlace[m.place] == nil {
+			byPlace[m.place] = make(map[string]measuredCalls, classes)
+		}
+		byPlace[m.place][m.class] = m
+	}
+	answer := make([]foundDependency, 0, len(byPlace))
+	for place, of := range byPlace {
+		whole, cut, allowance, between, fresh, reused := of["whole"], of["cut"], of["allowance"], of["between"], of["fresh"], of["reused"]
+		if whole.times+cut.times == 0 {
+			continue
+		}
+		r := foundDependency{
+			seen: whole.times + cut.times, allowed: allowance.times, answered: between.times,
+			allowance: allowance.slots.quantile(0.5), usual: whole.slots.quantile(0.99), latency: whole.slots.plus(cut.slots).quantile(0.5),
+			base: whole.slots.quantile(0.5), between: between.slots.quantile(0.5),
+			fresh: fresh.slots.quantile(0.5), freshTail: fresh.slots.quantile(0.99), reused: reused.slots.quantile(0.5), reusedTail: reused.slots.quantile(0.99),
+		}
+		r.Service, r.Peer, r.Stage = place[0], place[1], place[2]
+		r.Calls, r.Cut, r.BaselineCalls = whole.represents+cut.represents, cut.represents, whole.times
+		r.Fresh.Calls, r.Reused.Calls = fresh.represents, reused.represents
+		r.Examples, r.lastSeen = examples(whole, cut), whole.latest
+		if r.lastSeen.Before(cut.latest) {
+			r.lastSeen = cut.latest
+		}
+		answer = append(answer, r)
+	}
+	return answer
+}
+
+// examples are three traces of calls, the longest first.
+func examples(of ...measuredCalls) []string {
+	type shown struct {
+		order float64
+		trace string
+	}
+	var all []shown
+	for _, m := range of {
+		for i, trace := range m.shown {
+			all = append(all, shown{m.order[i], trace})
+		}
+	}
+	slices.SortFunc(all, func(a, b shown) int { return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.trace, b.trace)) })
+	first := []string{}
+	for _, s := range all {
+		if len(first) < 3 && !slices.Contains(first, s.trace) {
+			first = append(first, s.trace)
+		}
+	}
+	return first
 }
 
 // prominence is the larger of how much slower and how much stingier than usual a dependency is.
