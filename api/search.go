@@ -24,6 +24,8 @@ const (
 	entryBatch     = 1000
 	traceBatch     = 50
 	spansPerSearch = 5000
+	// searchNear is how far from its entry the hops of a trace are judged where its raw spans are gone.
+	searchNear = 24 * time.Hour
 )
 
 type searchAnswer struct {
@@ -231,7 +233,8 @@ func (r *search) judge(ctx context.Context, entries []storage.Entry) error {
 			ids = append(ids, entry.Trace)
 		}
 	}
-	traces, err := r.store.Traces(ctx, ids, spansPerSearch)
+	near := storage.Window{From: time.Unix(0, entries[len(entries)-1].Start).Add(-searchNear), To: time.Unix(0, entries[0].Start).Add(searchNear)}
+	traces, err := r.store.TracesNear(ctx, ids, near, spansPerSearch)
 	if err != nil {
 		return err
 	}

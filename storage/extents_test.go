@@ -54,6 +54,17 @@ func TestTracesWithin(t *testing.T) {
 	for _, w := range extents {
 		around = around.Union(w)
 	}
+	// Raw spans are all read, hops from the window only.
+	first := extents[span.TraceID{9, 15: 4}].From
+	near, err := store.TracesNear(t.Context(), all, storage.Window{From: first, To: first.Add(150 * time.Minute)}, limit)
+	if err != nil || len(near) != len(ids) {
+		t.Fatalf("%d traces near of %d: %v", len(near), len(ids), err)
+	}
+	for trace, want := range map[byte]int{1: 4, 2: limit - 2, 3: limit, 4: 2, 5: 2} {
+		if got := len(near[span.TraceID{9, 15: trace}].Spans); got != want {
+			t.Errorf("trace %d: %d spans near, want %d", trace, got, want)
+		}
+	}
 	got, err := store.TracesWithin(t.Context(), all, around, limit)
 	if err != nil || len(got) != len(ids) {
 		t.Fatalf("%d traces of %d: %v", len(got), len(ids), err)

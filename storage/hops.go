@@ -14,13 +14,11 @@ import (
 //go:embed queries/hops.sql
 var hopsSQL string
 
-// hopSpans adds what hops holds, as far as a hop tells, in any order if a window is given.
-func (db *DB) hopSpans(ctx context.Context, ids []span.TraceID, w *Window, perTrace int, into map[span.TraceID]*Trace) error {
+// hopSpans adds what hops holds in a window, as far as a hop tells.
+func (db *DB) hopSpans(ctx context.Context, ids []span.TraceID, w Window, inOrder bool, perTrace int, into map[span.TraceID]*Trace) error {
 	reader := newHopReader()
 	sql := hopsSQL
-	if w == nil {
-		w = &AnyTime
-	} else {
+	if !inOrder {
 		sql = inAnyOrder(sql)
 	}
 	parameters := w.parameters()

@@ -43,12 +43,18 @@ var spansSQL string
 // Traces answers with the spans of some traces, at most perTrace of each: the raw spans, or where there are none the hops.
 // A trace of which nothing is kept is not in the answer.
 func (db *DB) Traces(ctx context.Context, ids []span.TraceID, perTrace int) (map[span.TraceID]*Trace, error) {
-	return db.traces(ctx, ids, nil, perTrace)
+	return db.traces(ctx, ids, nil, &AnyTime, perTrace)
+}
+
+// TracesNear is Traces, but takes hops, where there are no raw spans, only from the window: to look for a trace in all hops takes a second of
+// a hundred million.
+func (db *DB) TracesNear(ctx context.Context, ids []span.TraceID, w Window, perTrace int) (map[span.TraceID]*Trace, error) {
+	return db.traces(ctx, ids, nil, &w, perTrace)
 }
 
 // TracesWithin is Traces for many traces whose extents are known: the window holds them.
 func (db *DB) TracesWithin(ctx context.Context, ids []span.TraceID, w Window, perTrace int) (map[span.TraceID]*Trace, error) {
-	answer, err := db.traces(ctx, ids, &w, perTrace)
+	answer, err := db.traces(ctx, ids, &w, &w, perTrace)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +63,7 @@ func (db *DB) TracesWithin(ctx context.Context, ids []span.TraceID, w Window, pe
 			continue
 		}
 		// Of a trace too long the first spans are wanted, each once; any were read.
-		one, err := db.traces(ctx, []span.TraceID{id}, nil, perTrace)
+		one, err := db.Traces(ctx, []span.TraceID{id}, perTrace)
 		if err != nil {
 			return nil, err
 		}
@@ -68,8 +74,8 @@ func (db *DB) TracesWithin(ctx context.Context, ids []span.TraceID, w Window, pe
 	return answer, nil
 }
 
-// traces reads in any order if a window is given.
-func (db *DB) traces(ctx context.Context, ids []span.TraceID, w *Window, perTrace int) (map[span.TraceID]*Trace, error) {
+// traces reads in any order if a window is given, and hops from a window of their own.
+func (db *DB) traces(ctx context.Context, ids []span.TraceID, w, hops *Window, perTrace int) (map[span.TraceID]*Trace, error) {
 	answer := map[span.TraceID]*Trace{}
 	if len(ids) == 0 {
 		return answer, nil
@@ -90,7 +96,7 @@ func (db *DB) traces(ctx context.Context, ids []span.TraceID, w *Window, perTrac
 		}
 	}
 	if rest := without(ids, answer); len(rest) > 0 {
-		if err := db.hopSpans(ctx, rest, w, perTrace, answer); err != nil {
+		if err := db.hopSpans(ctx, rest, *hops, w == nil, perTrace, answer); err != nil {
 			return nil, question("hops", err)
 		}
 	}
