@@ -55,12 +55,13 @@ func (r rollups) plan(w Window, width time.Duration) cover {
 	c.hours = inside(c.minutes, time.Hour, r.keepHours)
 	if c.days = (Window{c.hours.From, c.hours.From}); width%day == 0 {
 		outer := c.hours
-		if !outer.From.Before(outer.To) { // older than hours are kept
+		older := !outer.From.Before(outer.To) // than hours are kept
+		if older {
 			outer = c.minutes
 		}
 		if from, to := ceil(outer.From, day), outer.To.Truncate(day); from.Before(to) {
 			c.days = Window{from, to}
-			if outer == c.minutes {
+			if older {
 				c.hours = c.days
 			}
 		}

@@ -45,3 +45,15 @@ func TestPlanDescendsIntoWhatIsDirty(t *testing.T) {
 		t.Errorf("%d days, %d hours, %d minutes", len(c.dirtyDays), len(c.dirtyHours), len(c.dirtyMinutes))
 	}
 }
+
+func TestIssueHoursAroundDaysWhereTheyAreTheShortestBuckets(t *testing.T) {
+	at := time.Date(2026, 3, 20, 8, 36, 3, 0, time.UTC)
+	state := rollups{base: time.Hour, now: at, watermark: at, keepMinutes: 90 * 24 * time.Hour, keepHours: 90 * 24 * time.Hour}
+	c := state.plan(Window{at.AddDate(0, 0, -7), at}, 24*time.Hour)
+	if want := (Window{time.Date(2026, 3, 13, 9, 0, 0, 0, time.UTC), time.Date(2026, 3, 20, 8, 0, 0, 0, time.UTC)}); c.hours != want || c.minutes != want {
+		t.Errorf("hours %v, shortest %v, want %v: up to a day would be read from what the hours are made of", c.hours, c.minutes, want)
+	}
+	if want := (Window{time.Date(2026, 3, 14, 0, 0, 0, 0, time.UTC), time.Date(2026, 3, 20, 0, 0, 0, 0, time.UTC)}); c.days != want {
+		t.Errorf("days %v, want %v", c.days, want)
+	}
+}
