@@ -434,6 +434,9 @@ func TestTalliesUseTheirKeys(t *testing.T) {
 	for _, name := range []string{"route", "stage", "peer", "cause", "phase", "rule", "either"} {
 		entry.Set("param_"+name, "")
 	}
+	for _, name := range []string{"service", "route", "stage", "peer", "cause", "phase", "rule"} {
+		entry.Set("param_not_"+name, "[]")
+	}
 	for name, subject := range map[string]string{
 		"stages": "calls", "cancellations": "entries", "local": "entries", "phases": "phases", "retries": "attempts", "propagation": "edges",
 		"dependencies": "calls", "reserves": "calls", "conformance": "services", "services": "services", "findings": "findings", "orphans": "stops",
