@@ -113,20 +113,17 @@ func roll(ctx context.Context, store *storage.DB, plan Plan, first, end int) err
 	if err := store.RollBuckets(ctx, storage.StepDays, series(start, day, days), engine.Now); err != nil {
 		return err
 	}
-	return tally(ctx, store, start, days, max(hopsAtOnce*24/(plan.PerDay*hopsPerTrace), 1), engine.Now)
+	return tally(ctx, store, start, days, engine.Now)
 }
 
-// tally counts the tallies of some days, each by itself, from so many hours of hops at a time.
-func tally(ctx context.Context, store *storage.DB, start time.Time, days, hoursAtOnce int, now time.Time) error {
-	const perHour = int(time.Hour / storage.Stretch)
+// tally counts the tallies of some days, each by itself.
+func tally(ctx context.Context, store *storage.DB, start time.Time, days int, now time.Time) error {
 	whole := now.Add(storage.Slack - migrations.DefaultMinutes)
 	for i := range days {
 		begin := start.Add(time.Duration(i) * day)
-		hours := series(begin, time.Hour, 24)
-		for stretches := range slices.Chunk(series(begin, storage.Stretch, 24*perHour), hoursAtOnce*perHour) {
-			if err := store.RollStretches(ctx, stretches, whole, now); err != nil {
-				return err
-			}
+		stretches, hours := series(begin, storage.Stretch, int(day/storage.Stretch)), series(begin, time.Hour, 24)
+		if err := store.RollStretches(ctx, stretches, whole, now); err != nil {
+			return err
 		}
 		for _, origin := range []storage.Origin{storage.OfVerdicts, storage.OfAccounts} {
 			if err := store.RollJudged(ctx, origin, hours, now); err != nil {
