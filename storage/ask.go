@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/url"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -67,7 +69,12 @@ func IsBusy(err error) bool {
 // IsUnreachable reports whether the error says that the database could not be asked at all.
 func IsUnreachable(err error) bool {
 	var network *net.OpError
-	return errors.As(err, &network)
+	var exchange *url.Error
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	// A database that ends while it is asked closes the connection, and no system call fails.
+	return errors.As(err, &network) || errors.As(err, &exchange) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // question wraps an error with what was asked.

@@ -3,6 +3,9 @@ package storage
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -76,5 +79,37 @@ func waitFor(t *testing.T, what string, done func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not within a minute: %s", what)
 		}
+	}
+}
+
+// A database that ends while it is asked could not be asked, at whatever point of the answer.
+func TestIssueAnEngineThatEndsWhileItIsAsked(t *testing.T) {
+	for name, answer := range map[string]string{
+		"before it answers":      "",
+		"in its answer's head":   "HTTP/1.1 200 OK\r\nContent-Le",
+		"in its answer":          "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc",
+		"in a part of an answer": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n100\r\nabc",
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				conn, _, err := w.(http.Hijacker).Hijack()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, _ = io.WriteString(conn, answer)
+				_ = conn.Close()
+			}))
+			defer server.Close()
+			db, err := Open(Config{DSN: strings.Replace(server.URL, "http://", "http://default@", 1) + "/laxity"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = db.Close() }()
+			if _, err := db.Engine(t.Context()); !IsUnreachable(err) {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 }
