@@ -69,14 +69,16 @@ const (
 )
 
 // hoursOf are the hours of buckets, and so many around each.
-func hoursOf(buckets []time.Time, around int) []time.Time {
-	var hours []time.Time
+func hoursOf(buckets []time.Time, around int) []string {
+	var hours []string
 	for _, at := range buckets {
 		for i := -around; i <= around; i++ {
-			hours = append(hours, at.Truncate(time.Hour).Add(time.Duration(i)*time.Hour))
+			if hour := at.Truncate(time.Hour).Add(time.Duration(i) * time.Hour); hour.Unix() >= 0 {
+				hours = append(hours, hour.UTC().Format(time.DateTime))
+			}
 		}
 	}
-	slices.SortFunc(hours, time.Time.Compare)
+	slices.Sort(hours)
 	return slices.Compact(hours)
 }
 

@@ -79,3 +79,32 @@ func TestIssueStretchOfMoreHopsThanMemory(t *testing.T) {
 		t.Errorf("%d rows of the hour, want %d", len(rows), len(want))
 	}
 }
+
+// TestIssueFirstHoursOf1970: spans of the first hours that a table can hold, as test files have them, kept the worker from counting anything.
+func TestIssueFirstHoursOf1970(t *testing.T) {
+	store := storagetest.Open(t)
+	var stretches []time.Time
+	for _, at := range []time.Time{time.Unix(0, 0), time.Unix(2*3600, 0), time.Unix(200*86_400, 0), time.Now().Add(-2 * time.Hour).Truncate(storage.Stretch)} {
+		stretches = append(stretches, at.UTC())
+		err := store.Run(t.Context(), `INSERT INTO hops (service, ts, trace_id, span_id, duration_ns, answered, weight, kind, name, entry, route)
+			VALUES ('shop', fromUnixTimestamp64Nano({at:Int64}, 'UTC'), toFixedString('a', 16), toFixedString('b', 8), 1000000, true, 1, 'Server', 'GET /', true, '/')`,
+			map[string]any{"at": at.UnixNano()})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for version, before := range []time.Time{{}, time.Now()} { // stretches, then whole hours
+		if err := store.RollStretches(t.Context(), stretches, before, time.Now().Add(time.Duration(version))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, table := range []string{"tally_5m", "tally_1h"} {
+		var counted uint64
+		if err := store.Query(t.Context(), `SELECT uniqExact(at) FROM `+table, nil, func(row storage.Row) error { return row.Scan(&counted) }); err != nil {
+			t.Fatal(err)
+		}
+		if counted != uint64(len(stretches)) {
+			t.Errorf("%s: %d of %d counted", table, counted, len(stretches))
+		}
+	}
+}
