@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,13 +37,16 @@ would change and writes nothing.`,
 				return &usageError{fmt.Errorf("--false-timeout-rate %v is no share; use a number above 0 and below 1, such as 0.001", rate)}
 			}
 			query := url.Values{"limit": {"1000"}, "false_timeout_rate": {fmt.Sprint(rate)}}
-			for _, name := range []string{"service", "stage", "peer", "environment", "to", "from"} {
+			for _, name := range []string{"service", "route", "stage", "peer", "environment", "to", "from"} {
 				if value := cmd.Flags().Lookup(name).Value.String(); value != "" {
 					query.Set(name, value)
 				}
 			}
 			if !query.Has("from") {
 				query.Set("from", "now-"+cmd.Flags().Lookup("since").Value.String())
+			}
+			if err := excluded(cmd, query); err != nil {
+				return err
 			}
 			client, err := newAPIClient(cmd)
 			if err != nil {
@@ -52,8 +56,7 @@ would change and writes nothing.`,
 			if err != nil {
 				return fmt.Errorf("policy: %w", err)
 			}
-			asked := policy.Dependency{Service: query.Get("service"), Stage: query.Get("stage"), Peer: query.Get("peer")}
-			return writePolicy(cmd.OutOrStdout(), file, asked, skipped, output, dryRun)
+			return writePolicy(cmd.OutOrStdout(), file, query, skipped, output, dryRun)
 		},
 	}
 	addAPIFlags(cmd)
@@ -61,9 +64,10 @@ would change and writes nothing.`,
 	f.String("since", "7d", "how far to look back: 24h, 7d")
 	f.String("from", "", "begin of the window in RFC 3339, instead of --since")
 	f.String("to", "", "end of the window in RFC 3339 (default now)")
-	for _, name := range []string{"service", "stage", "peer", "environment"} {
+	for _, name := range []string{"service", "route", "stage", "peer", "environment"} {
 		f.String(name, "", "only this "+name)
 	}
+	f.StringArray("not", nil, "`FILTER=VALUE`: leave out a service, route, stage or peer; may be repeated")
 	f.Float64Var(&rate, "false-timeout-rate", budget.DefaultFalseTimeoutRate, "share of good calls that an observed limit may cut")
 	f.StringVarP(&output, "output", "o", "laxity-policy.json", "the file to write; - for standard output")
 	f.BoolVar(&dryRun, "dry-run", false, "show what would change, write nothing")
@@ -124,13 +128,18 @@ func askPolicy(ctx context.Context, client *apiClient, query url.Values) (file p
 	return file, skipped, nil
 }
 
-// covers reports whether advice about a service, stage and peer, where ” means any, is about the other too.
-func covers(d, other policy.Dependency) bool {
-	return (d.Service == "" || d.Service == other.Service) && (d.Stage == "" || d.Stage == other.Stage) && (d.Peer == "" || d.Peer == other.Peer)
+// covers reports whether a question is about what has these values.
+func covers(asked url.Values, values map[string]string) bool {
+	for name, value := range values {
+		if one := asked.Get(name); one != "" && one != value || slices.Contains(asked["not."+name], value) {
+			return false
+		}
+	}
+	return true
 }
 
 // writePolicy writes the file, or with dryRun says how it differs from the one that is there. Of that, what was not asked about stays.
-func writePolicy(w io.Writer, file policy.File, asked policy.Dependency, skipped int, output string, dryRun bool) error {
+func writePolicy(w io.Writer, file policy.File, asked url.Values, skipped int, output string, dryRun bool) error {
 	if len(file.Dependencies) == 0 {
 		return fmt.Errorf("policy: no dependency has enough calls (%d have too few); look further back with --since 30d", skipped)
 	}
@@ -145,8 +154,13 @@ func writePolicy(w io.Writer, file policy.File, asked policy.Dependency, skipped
 		}
 	}
 	for _, d := range old.Dependencies {
-		if !covers(asked, d) {
+		if !covers(asked, map[string]string{"service": d.Service, "stage": d.Stage, "peer": d.Peer}) {
 			file.Dependencies = append(file.Dependencies, d)
+		}
+	}
+	for _, r := range old.Routes {
+		if !covers(asked, map[string]string{"service": r.Service, "route": r.Route}) {
+			file.Routes = append(file.Routes, r)
 		}
 	}
 	written, err := file.Encode()

@@ -4,9 +4,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,7 +28,10 @@ const someAdvice = `{"window": {"from": "2026-03-01T00:00:00Z", "to": "2026-03-0
 // stays.
 func TestPolicyWritesWhatTheSDKLoads(t *testing.T) {
 	answer := someAdvice
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	var query atomic.Pointer[url.Values]
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked := r.URL.Query()
+		query.Store(&asked)
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, answer)
 	}))
@@ -65,6 +71,22 @@ func TestPolicyWritesWhatTheSDKLoads(t *testing.T) {
 		if got, _ := limits.Lookup("load", "store"); got.Observed != budget.LimitOf(want) {
 			t.Errorf("%s: %+v", service, got)
 		}
+	}
+	answer = strings.ReplaceAll(someAdvice, "/buy", "/sell")
+	if out, err := command(t, append(args, "--not", "service=other", "--not", "route=/buy")...); err != nil {
+		t.Fatalf("%s, %v", out, err)
+	}
+	written, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kept := range []string{`"other"`, `"/buy"`, `"/sell"`} {
+		if !strings.Contains(string(written), kept) {
+			t.Errorf("%s, which was left out or asked about, is not in the file: %s", kept, written)
+		}
+	}
+	if asked := query.Load(); asked == nil || !slices.Equal((*asked)["not.service"], []string{"other"}) {
+		t.Errorf("asked %v", asked)
 	}
 	if out, err := command(t, append(args, "--dry-run")...); err != nil || !strings.Contains(out, "no longer measured: left out") {
 		t.Errorf("a dependency that is gone: %s, %v", out, err)

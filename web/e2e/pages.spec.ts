@@ -1,4 +1,5 @@
 // What every page holds to: problems that say what to do, links between parts, no barrier.
+import { readFileSync } from "node:fs";
 import AxeBuilder from "@axe-core/playwright";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -101,6 +102,57 @@ describe("a search", () => {
   });
 });
 
+describe("a report", () => {
+  afterEach(() => close());
+
+  it("leaves out a value that is clicked away, in the address, CSV and curl, and takes it back", async () => {
+    await show("/orphans?from=now-7d");
+    const owners = () => page.locator(".report a.open > bdi").allTextContents();
+    const [owner = ""] = await owners();
+    expect(new Set(await owners()).size).toBeGreaterThan(1);
+    const row = page.locator(".report tbody tr").first();
+    await row.hover();
+    await row.getByRole("button", { name: `Without Service: ${owner}` }).click();
+    await page.waitForURL((url) => url.searchParams.get("not.service") === owner);
+    await page.waitForFunction((name) => [...document.querySelectorAll(".report a.open > bdi")].every((cell) => cell.textContent !== name), owner);
+    expect((await owners()).length).toBeGreaterThan(0);
+
+    await page.getByRole("button", { name: "curl" }).click();
+    await page.getByText("Copied").first().waitFor();
+    const [, asked = ""] = /'(http[^']*)'/.exec(await page.evaluate(() => navigator.clipboard.readText())) ?? [];
+    expect(new URL(asked).searchParams.getAll("not.service")).toEqual([owner]);
+    const { rows } = (await (await fetch(asked)).json()) as { rows: { service: string }[] };
+    expect(rows.length).toBeGreaterThan(0);
+    expect(rows.filter((one) => one.service === owner)).toEqual([]);
+
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);
+    const [head = "", ...lines] = readFileSync(await download.path(), "utf8").trim().split("\r\n");
+    const at = head.split(",").indexOf("service");
+    expect(lines.length).toBeGreaterThan(0);
+    expect(lines.filter((line) => line.split(",")[at] === owner)).toEqual([]);
+
+    await page.goto(page.url());
+    await settled(page);
+    await page.getByRole("button", { name: `Take back: without Service: ${owner}` }).click();
+    await page.waitForURL((url) => !url.search.includes("not."));
+    await page.waitForFunction((name) => [...document.querySelectorAll(".report a.open > bdi")].some((cell) => cell.textContent === name), owner);
+    expect(complaints).toEqual([]);
+  });
+
+  it("leaves out what stands below a name, by keyboard", async () => {
+    await show("/stages?from=now-7d");
+    const service = page.locator(".report tbody tr").first().locator("td").first().locator(".below .filter-value").first();
+    const name = (await service.textContent()) ?? "";
+    await service.focus();
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await page.waitForURL((url) => url.searchParams.get("not.service") === name);
+    await settled(page);
+    await page.waitForFunction((gone) => [...document.querySelectorAll(".report td:first-child .below > span:first-child .filter-value")].every((one) => one.textContent !== gone), name);
+    expect(complaints).toEqual([]);
+  });
+});
+
 describe("a route", () => {
   afterEach(() => close());
 
@@ -126,6 +178,20 @@ describe("a route", () => {
 
 describe("advice", () => {
   afterEach(() => close());
+
+  it("leaves out a dependency that is clicked away, in the table, the file and the command", async () => {
+    await show("/advice?from=now-7d");
+    const first = page.getByRole("region", { name: "Dependencies, table" }).first().locator("tbody tr").first();
+    const service = (await first.locator(".below .filter-value").first().textContent()) ?? "";
+    await first.hover();
+    await first.getByRole("button", { name: `Without Service: ${service}` }).click();
+    await page.waitForURL((url) => url.searchParams.get("not.service") === service);
+    await page.waitForFunction((gone) => [...document.querySelectorAll(".report .below .filter-value")].every((one) => one.textContent !== gone), service);
+    expect(await page.getByRole("region", { name: "Command" }).textContent()).toBe(`laxity policy --since 7d --not service=${service}`);
+    await page.getByText("Show the file").click();
+    await page.waitForFunction((gone) => !(JSON.parse(document.querySelector("pre.file")?.textContent ?? "{}") as { dependencies?: { service: string }[] }).dependencies?.some((one) => one.service === gone), service);
+    expect(complaints).toEqual([]);
+  });
 
   it("is the file that the command writes", async () => {
     await show("/advice?from=now-7d");

@@ -94,7 +94,7 @@ export function useAttribution(params: Record<string, string>, enabled = true) {
 }
 
 /** What dependencies and routes need. */
-export function useAdvice(params: Record<string, string>) {
+export function useAdvice(params: Asked) {
   return useQuery({
     queryKey: ["advice", params],
     queryFn: ({ signal }) => getJSON<Advice>("/policies/advice", { ...params, limit: mostRows }, signal),
@@ -104,7 +104,7 @@ export function useAdvice(params: Record<string, string>) {
 }
 
 /** The same as the file that services load. */
-export function usePolicyFile(params: Record<string, string>) {
+export function usePolicyFile(params: Asked) {
   return useQuery({
     queryKey: ["policy", params],
     queryFn: ({ signal }) => getText("/policies/advice", { ...params, format: "file" }, signal),

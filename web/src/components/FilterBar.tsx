@@ -2,15 +2,11 @@ import type { ReactNode } from "react";
 import { useServices } from "../api/queries.ts";
 import { causeValues, phaseValues } from "../api/names.ts";
 import type { ExcludedName } from "../model/exclusions.ts";
-import { filterText } from "../model/filterText.ts";
+import { filterLabel, filterText } from "../model/filterText.ts";
 import type { FilterName } from "../model/filters.ts";
 import { ruleName, ruleNames, words } from "../model/words.ts";
 import { Icon } from "./Icon.tsx";
 import type { PlaceState } from "./place.ts";
-
-const labels: Partial<Record<FilterName, string>> = {
-  service: "Service", route: "Route", stage: "Stage", peer: "Called service", cause: "Cancelled by", phase: "Phase", rule: "Finding",
-};
 
 /** Narrows a report. Filters that are set stand beside the choices and go away by a click. */
 export function FilterBar({ names, leaves = [], place, children }: { names: readonly FilterName[]; leaves?: readonly ExcludedName[]; place: PlaceState; children?: ReactNode }) {
@@ -31,8 +27,8 @@ export function FilterBar({ names, leaves = [], place, children }: { names: read
         const listed = options[name] ?? [];
         return (
           <label key={name} className={value ? "on" : undefined}>
-            <span aria-hidden="true">{labels[name] ?? words(name)}</span>
-            <select aria-label={labels[name] ?? words(name)} value={value} onChange={(event) => place.change({ [name]: event.target.value })}>
+            <span aria-hidden="true">{filterLabel(name)}</span>
+            <select aria-label={filterLabel(name)} value={value} onChange={(event) => place.change({ [name]: event.target.value })}>
               <option value="">Any</option>
               {value && !listed.includes(value) && <option value={value}>{word[name]?.(value) ?? value}</option>}
               {listed.map((option) => <option key={option} value={option}>{word[name]?.(option) ?? option}</option>)}

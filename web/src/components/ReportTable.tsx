@@ -1,8 +1,9 @@
 import { createColumnHelper, flexRender, getCoreRowModel, getSortedRowModel, useReactTable, type SortingState, type Updater } from "@tanstack/react-table";
-import { useMemo } from "react";
+import { useMemo, type ReactNode } from "react";
 import { Link } from "wouter";
 import type { ExcludedName } from "../model/exclusions.ts";
-import { formatCell, type Cell, type Column } from "./columns.tsx";
+import { filterText } from "../model/filterText.ts";
+import { formatCell, type Cell, type Column, type Part } from "./columns.tsx";
 import { Icon } from "./Icon.tsx";
 import type { PlaceState } from "./place.ts";
 import { useRows } from "./rows.ts";
@@ -83,24 +84,36 @@ function classOf<Row>(column: Column<Row>, row: Row, index: number): string {
 function Value<Row>({ column, row, path, leaves, place }: { column: Column<Row>; row: Row; path: string | null | undefined; leaves: readonly ExcludedName[]; place: PlaceState }) {
   const value = column.value(row);
   const content = column.cell ? column.cell(row) : column.format ? formatCell(value, column.format) : <bdi>{formatCell(value, undefined)}</bdi>;
-  const { filter } = column;
-  const leave = filter && typeof value === "string" && value !== "" ? leaves.find((name) => name === filter) : undefined;
-  const without = leave && (
-    <button type="button" className="plain leave-out" aria-label={`Without ${column.label.toLowerCase()} ${value}`} title={`Without ${column.label.toLowerCase()} ${value}`} onClick={() => place.exclude({ name: leave, value: String(value) })}>−</button>
+  const part = column.part?.(row);
+  const below = (column.below?.(row) ?? []).filter((one) => one.value);
+  return (
+    <>
+      {path ? <><Link className="open" href={path}>{content}</Link>{part && <LeaveOut part={part} leaves={leaves} place={place} />}</>
+        : part ? <Narrowing part={part} leaves={leaves} place={place}>{content}</Narrowing>
+        : content}
+      {below.length > 0 && <span className="below parts">{below.map((one) => <span key={one.filter}><Narrowing part={one} leaves={leaves} place={place}><bdi>{one.value}</bdi></Narrowing></span>)}</span>}
+    </>
   );
-  if (path) return <><Link className="open" href={path}>{content}</Link>{without}</>;
-  if (filter && typeof value === "string" && value !== "") {
-    const on = place.filters[filter] === value;
-    return (
-      <>
-      <button type="button" className="plain filter-value" aria-pressed={on} title={on ? "Remove this filter" : `Only ${column.label.toLowerCase()} ${value}`} onClick={() => place.change({ [filter]: on ? "" : value })}>
-        {content}
-      </button>
-      {without}
-      </>
-    );
-  }
-  return content;
+}
+
+/** A value that narrows the page to itself by a click, and by another one to all but itself. */
+function Narrowing({ part, leaves, place, children }: { part: Part; leaves: readonly ExcludedName[]; place: PlaceState; children: ReactNode }) {
+  const { filter, value } = part;
+  if (!value) return children;
+  const on = place.filters[filter] === value;
+  return (
+    <>
+      <button type="button" className="plain filter-value" aria-pressed={on} title={on ? "Remove this filter" : `Only ${filterText(filter, value)}`} onClick={() => place.change({ [filter]: on ? "" : value })}>{children}</button>
+      <LeaveOut part={part} leaves={leaves} place={place} />
+    </>
+  );
+}
+
+function LeaveOut({ part, leaves, place }: { part: Part; leaves: readonly ExcludedName[]; place: PlaceState }) {
+  const name = leaves.find((one) => one === part.filter);
+  if (!name || !part.value) return null;
+  const what = `Without ${filterText(name, part.value)}`;
+  return <button type="button" className="plain leave-out" aria-label={what} title={what} onClick={() => place.exclude({ name, value: part.value })}>−</button>;
 }
 
 function Was<Row>({ column, row, label }: { column: Column<Row>; row: Row | undefined; label: string }) {

@@ -10,6 +10,7 @@ export function useKeys(keys: Keys): void {
     const press = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
       if (event.key !== "Escape" && event.target instanceof HTMLElement && event.target.closest("input, select, textarea, dialog")) return;
+      if (event.key === "Enter" && event.target instanceof Element && event.target.closest("a, button, summary")) return; // which do what they say
       const act = current.current[event.key];
       if (!act) return;
       event.preventDefault();

@@ -19,6 +19,6 @@ it("tells which terms move", () => {
 });
 
 it("writes the command for the same window and dependencies", () => {
-  expect(policyCommand({ from: "now-7d", service: "shop" }, "0.001")).toBe("laxity policy --since 7d --service shop");
-  expect(policyCommand({ from: "2026-01-01T00:00:00Z", to: "2026-01-02T00:00:00Z", stage: "it's" }, "0.01")).toBe("laxity policy --from 2026-01-01T00:00:00Z --to 2026-01-02T00:00:00Z --stage 'it'\\''s' --false-timeout-rate 0.01");
+  expect(policyCommand({ from: "now-7d", service: "shop" }, [], "0.001")).toBe("laxity policy --since 7d --service shop");
+  expect(policyCommand({ from: "2026-01-01T00:00:00Z", to: "2026-01-02T00:00:00Z", stage: "it's" }, [{ name: "peer", value: "a b" }, { name: "service", value: "edge" }], "0.01")).toBe("laxity policy --from 2026-01-01T00:00:00Z --to 2026-01-02T00:00:00Z --stage 'it'\\''s' --not 'peer=a b' --not service=edge --false-timeout-rate 0.01");
 });

@@ -1,4 +1,5 @@
 import type { Advice, AdviceRow } from "../api/shapes.ts";
+import type { Exclusion } from "./exclusions.ts";
 import type { Filters } from "./filters.ts";
 import { formatCount, formatSeconds } from "./seconds.ts";
 
@@ -39,13 +40,13 @@ export function adviceSentence({ rows }: Advice): string {
 }
 
 /** The command that writes the same file. */
-export function policyCommand(filters: Filters, rate: string): string {
-  const quoted = (text: string) => (/^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+export function policyCommand(filters: Filters, without: readonly Exclusion[], rate: string): string {
+  const quoted = (text: string) => (/^[\w./:=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
   const { from = "", to = "" } = filters;
   const since = /^now-(\d+[smhdw])$/.exec(from)?.[1];
   const flags = [
-    since && !to ? ["since", since] : ["from", from], ["to", to], ["service", filters["service"] ?? ""], ["stage", filters["stage"] ?? ""], ["peer", filters["peer"] ?? ""],
-    ["false-timeout-rate", rate === usualRate ? "" : rate],
+    since && !to ? ["since", since] : ["from", from], ["to", to], ["service", filters["service"] ?? ""], ["route", filters["route"] ?? ""], ["stage", filters["stage"] ?? ""], ["peer", filters["peer"] ?? ""],
+    ...without.map(({ name, value }) => ["not", `${name}=${value}`] as const), ["false-timeout-rate", rate === usualRate ? "" : rate],
   ] as const;
   return ["laxity policy", ...flags.flatMap(([name, value]) => (value ? [`--${name} ${quoted(value)}`] : []))].join(" ");
 }

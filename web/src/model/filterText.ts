@@ -1,5 +1,12 @@
 import { ruleName, words } from "./words.ts";
 
+const labels: Readonly<Record<string, string>> = { peer: "Called service", cause: "Cancelled by", rule: "Finding" };
+
+/** What a filter is about. */
+export function filterLabel(name: string): string {
+  return labels[name] ?? words(name);
+}
+
 /** A filter in words. */
 export function filterText(name: string, value: string): string {
   switch (name) {
@@ -12,7 +19,7 @@ export function filterText(name: string, value: string): string {
     case "rule": return ruleName(value);
     case "outcome": case "class": case "cause": case "phase": return words(value);
   }
-  return `${words(name)}: ${value}`;
+  return `${filterLabel(name)}: ${value}`;
 }
 
 /** Bounds that a cell of a heat map gave end a nanosecond before a round number. */

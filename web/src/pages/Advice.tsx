@@ -1,7 +1,7 @@
 import { hasToken } from "../api/client.ts";
 import { useAdvice, usePolicyFile } from "../api/queries.ts";
 import type { AdviceRow, RouteAdvice } from "../api/shapes.ts";
-import type { Column } from "../components/columns.tsx";
+import { callOf, type Column } from "../components/columns.tsx";
 import { CopyButton } from "../components/CopyButton.tsx";
 import { FilterBar } from "../components/FilterBar.tsx";
 import { Freshness } from "../components/Freshness.tsx";
@@ -13,12 +13,13 @@ import { zone } from "../components/settings.ts";
 import { Failure, Loading, NothingHere, Stale } from "../components/States.tsx";
 import { adviceSentence, moved, policyCommand, rates, termNames, terms, usualRate, type Term } from "../model/advice.ts";
 import { toCSV } from "../model/csv.ts";
+import type { ExcludedName } from "../model/exclusions.ts";
 import { searchPath, windowOf, withFilter, type FilterName } from "../model/filters.ts";
-import { curlOf } from "../model/reports.ts";
+import { curlOf, type Asked } from "../model/reports.ts";
 import { formatRatio, formatSeconds } from "../model/seconds.ts";
 import { windowLabel } from "../model/window.ts";
 
-const filterNames = ["service", "stage", "peer"] as const satisfies readonly FilterName[];
+const filterNames = ["service", "route", "stage", "peer"] as const satisfies readonly (FilterName & ExcludedName)[];
 const file = "laxity-policy.json";
 
 /** What each dependency needs, as the policy file that the sdk loads, and the budget that each route needs. */
@@ -26,7 +27,10 @@ export function Advice() {
   const place = usePlace();
   const shown = zone.use();
   const rate = place.query.get("rate") || usualRate;
-  const params = Object.fromEntries([...Object.entries(place.window), ...filterNames.map((name) => [name, place.filters[name] ?? ""] as const), ["false_timeout_rate", rate]].filter(([, value]) => value));
+  const params = Object.fromEntries([
+    ...Object.entries(place.window), ...filterNames.map((name) => [name, place.filters[name] ?? ""] as const), ["false_timeout_rate", rate] as const,
+    ...filterNames.map((name) => [`not.${name}`, place.without[`not.${name}`] ?? ""] as const),
+  ].filter(([, value]) => value));
   const advice = useAdvice(params);
   const answer = advice.data;
   const enough = answer?.rows.filter((row) => row.enough) ?? [];
@@ -47,7 +51,7 @@ export function Advice() {
           <CopyButton label="curl" text={() => curlOf(window.location.origin, "/policies/advice", params, hasToken())} />
         </div>
       </div>
-      <FilterBar names={filterNames} place={place}>
+      <FilterBar names={filterNames} leaves={filterNames} place={place}>
         <label>
           <span aria-hidden="true" title="Good calls that a limit may cut">May cut</span>
           <select aria-label="Good calls that a limit may cut" value={rate} onChange={(event) => place.change({ rate: event.target.value === usualRate ? "" : event.target.value })}>
@@ -58,17 +62,17 @@ export function Advice() {
       {answer && <Stale error={advice.error} at={advice.dataUpdatedAt} retry={advice.refetch} />}
       {advice.isPending && <Loading what="advice" rows={10} />}
       {advice.isError && !answer && <Failure error={advice.error} retry={advice.refetch} />}
-      {answer && answer.rows.length === 0 && <NothingHere place={place} names={filterNames} newest={null}>No call was measured in this time.</NothingHere>}
+      {answer && answer.rows.length === 0 && <NothingHere place={place} names={filterNames} leaves={filterNames} newest={null}>No call was measured in this time.</NothingHere>}
       {answer && answer.rows.length > 0 && (
         <div className={advice.isPlaceholderData ? "stack stale" : "stack"}>
           {enough.length > 0 && <PolicyFile params={params} rate={rate} place={place} />}
           <section className="panel" aria-label="Dependencies, table">
-            <ReportTable name="Dependencies, table" rows={answer.rows} columns={columns} keyOf={(row) => [row.service, row.stage, row.peer].join(" ")} pathOf={(row) => callsOf(row, place)} place={place} />
+            <ReportTable name="Dependencies, table" rows={answer.rows} columns={columns} keyOf={(row) => [row.service, row.stage, row.peer].join(" ")} leaves={filterNames} pathOf={(row) => callsOf(row, place)} place={place} />
           </section>
           {answer.routes.length > 0 && (
             <section className="panel" aria-label="Routes, table">
               <h2 className="panel-title">Budgets that routes need</h2>
-              <ReportTable name="Routes, table" rows={answer.routes} columns={routeColumns} keyOf={(row) => `${row.service} ${row.route}`} pathOf={(row) => `/route?${withFilter(windowOf(place.query), { service: row.service, route: row.route })}`} place={place} />
+              <ReportTable name="Routes, table" rows={answer.routes} columns={routeColumns} keyOf={(row) => `${row.service} ${row.route}`} leaves={filterNames} pathOf={(row) => `/route?${withFilter(windowOf(place.query), { service: row.service, route: row.route })}`} place={place} />
             </section>
           )}
         </div>
@@ -91,7 +95,8 @@ const term = (name: Term): Column<AdviceRow> => ({
 });
 
 const columns: Column<AdviceRow>[] = [
-  { key: "stage", label: "Dependency", value: (row) => row.stage || row.peer, cell: (row) => <><bdi>{row.stage || row.peer || "unnamed"}</bdi><span className="below"><bdi>{row.service}</bdi>{row.peer && row.peer !== row.stage && <> calls <bdi>{row.peer}</bdi></>}</span></> },
+  { key: "stage", label: "Dependency", value: (row) => row.stage || row.peer, cell: (row) => <bdi>{row.stage || row.peer || "unnamed"}</bdi>, part: callOf, below: (row) => [{ filter: "service", value: row.service }] },
+  { key: "peer", label: "Called service", value: (row) => row.peer, part: (row) => ({ filter: "peer", value: row.peer }) },
   { key: "calls", label: "Calls", value: (row) => row.calls, format: "count" },
   { key: "cut", label: "Cut", means: "ended by time", value: (row) => row.cut, format: "count", tone: (row) => (row.cut > 0 ? "warn" : "") },
   { key: "latency_p50_s", label: "Took, median", value: (row) => row.latency_p50_s, format: "seconds" },
@@ -111,7 +116,7 @@ function Why({ row }: { row: AdviceRow }) {
 }
 
 const routeColumns: Column<RouteAdvice>[] = [
-  { key: "route", label: "Route", value: (row) => row.route, cell: (row) => <><bdi>{row.route || "unnamed"}</bdi><span className="below"><bdi>{row.service}</bdi></span></> },
+  { key: "route", label: "Route", value: (row) => row.route, cell: (row) => <bdi>{row.route || "unnamed"}</bdi>, part: (row) => ({ filter: "route", value: row.route }), below: (row) => [{ filter: "service", value: row.service }] },
   { key: "requests", label: "Requests", value: (row) => row.requests, format: "count" },
   { key: "exhausted_ratio", label: "Ran out of time", value: (row) => row.exhausted_ratio, format: "ratio", tone: (row) => ((row.exhausted_ratio ?? 0) >= 0.01 ? "bad" : "") },
   { key: "spent_p50_s", label: "Spent, median", value: (row) => row.spent_p50_s, format: "seconds" },
@@ -121,9 +126,9 @@ const routeColumns: Column<RouteAdvice>[] = [
 ];
 
 /** The file itself, and the ways to get it where services load it. */
-function PolicyFile({ params, rate, place }: { params: Record<string, string>; rate: string; place: PlaceState }) {
+function PolicyFile({ params, rate, place }: { params: Asked; rate: string; place: PlaceState }) {
   const written = usePolicyFile(params);
-  const command = policyCommand({ ...place.filters, ...place.window }, rate);
+  const command = policyCommand({ ...place.filters, ...place.window }, place.exclusions.filter(({ name }) => filterNames.some((one) => one === name)), rate);
   return (
     <section className="panel block" aria-label="Policy file">
       <div className="block-head">

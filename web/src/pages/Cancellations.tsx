@@ -15,8 +15,8 @@ import { groupBy, sum } from "../model/sums.ts";
 import { words } from "../model/words.ts";
 
 const columns: Column<CancellationRow>[] = [
-  { key: "route", label: "Route", value: (row) => row.route, cell: (row) => <><bdi>{row.route || "unnamed"}</bdi><span className="below"><bdi>{row.service}</bdi></span></> },
-  { key: "cause", label: "Cause", value: (row) => row.cause, cell: (row) => words(row.cause), filter: "cause" },
+  { key: "route", label: "Route", value: (row) => row.route, cell: (row) => <bdi>{row.route || "unnamed"}</bdi>, part: (row) => ({ filter: "route", value: row.route }), below: (row) => [{ filter: "service", value: row.service }] },
+  { key: "cause", label: "Cause", value: (row) => row.cause, cell: (row) => words(row.cause), part: (row) => ({ filter: "cause", value: row.cause }) },
   { key: "sent", label: "Cancelled", value: (row) => row.sent, format: "count", compares: true },
   { key: "confirmed", label: "Seen to stop", value: (row) => row.confirmed, format: "count", tone: (row) => (row.confirmed < row.sent ? "warn" : "") },
   { key: "never", label: "Never confirmed", means: "may still run", value: (row) => row.sent - row.confirmed, format: "count", tone: (row) => (row.confirmed < row.sent ? "bad" : ""), compares: true },

@@ -15,7 +15,7 @@ function fact(key: string, label: string, means: string, has: (row: ConformanceR
 }
 
 const columns: Column<ConformanceRow>[] = [
-  { key: "service", label: "Service", value: (row) => row.service, cell: (row) => <><bdi>{row.service}</bdi>{row.versions.length > 0 && <span className="below">{row.versions.join(", ")}</span>}</> },
+  { key: "service", label: "Service", value: (row) => row.service, cell: (row) => <><bdi>{row.service}</bdi>{row.versions.length > 0 && <span className="below">{row.versions.join(", ")}</span>}</>, part: (row) => ({ filter: "service", value: row.service }) },
   { key: "spans", label: "Spans", value: (row) => row.spans, format: "count" },
   fact("budgets", "Budget", "requests that carry what they were granted", (row) => row.budgets, (row) => row.requests),
   fact("outcomes", "Outcome", "requests that say how they ended", (row) => row.outcomes, (row) => row.requests),

@@ -18,7 +18,7 @@ function verdictOf(row: DependencyRow): { text: string; tone: "good" | "warn" | 
 }
 
 const columns: Column<DependencyRow>[] = [
-  { key: "peer", label: "Dependency", value: (row) => row.peer || row.stage, cell: (row) => <><bdi>{row.peer || noCallee}</bdi><span className="below"><bdi>{row.service}</bdi>{row.stage && <> · <bdi>{row.stage}</bdi></>}</span></> },
+  { key: "peer", label: "Dependency", value: (row) => row.peer || row.stage, cell: (row) => <bdi>{row.peer || noCallee}</bdi>, part: (row) => ({ filter: "peer", value: row.peer }), below: (row) => [{ filter: "service", value: row.service }, { filter: "stage", value: row.stage }] },
   { key: "quadrant", label: "Verdict", means: "from time granted and slowness; not known without an allowance and a baseline", value: (row) => verdictOf(row).text, cell: (row) => <span className={`chip ${verdictOf(row).tone}`}>{verdictOf(row).text}</span> },
   { key: "calls", label: "Calls", value: (row) => row.calls, format: "count" },
   { key: "allowance_p50_s", label: "Granted", means: "median allowance of a call", value: (row) => row.allowance_p50_s, format: "seconds", compares: true },

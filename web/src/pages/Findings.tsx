@@ -17,10 +17,10 @@ const tones = { error: "bad", warn: "warn", info: "quiet" } as const;
 const colours = { error: "var(--bad)", warn: "var(--warn)", info: "var(--ink-2)" } as const;
 
 const columns: Column<FindingRow>[] = [
-  { key: "rule", label: "Finding", value: (row) => ruleName(row.rule), cell: (row) => <><span className={tones[row.severity]}><Icon name={row.severity} label={row.severity} /></span> {ruleName(row.rule)}</> },
-  { key: "service", label: "Service", value: (row) => row.service, filter: "service" },
-  { key: "stage", label: "Stage", value: (row) => row.stage, filter: "stage" },
-  { key: "peer", label: "Called service", value: (row) => row.peer, filter: "peer" },
+  { key: "rule", label: "Finding", value: (row) => ruleName(row.rule), cell: (row) => <><span className={tones[row.severity]}><Icon name={row.severity} label={row.severity} /></span> {ruleName(row.rule)}</>, part: (row) => ({ filter: "rule", value: row.rule }) },
+  { key: "service", label: "Service", value: (row) => row.service, part: (row) => ({ filter: "service", value: row.service }) },
+  { key: "stage", label: "Stage", value: (row) => row.stage, part: (row) => ({ filter: "stage", value: row.stage }) },
+  { key: "peer", label: "Called service", value: (row) => row.peer, part: (row) => ({ filter: "peer", value: row.peer }) },
   { key: "traces", label: "Traces", value: (row) => row.traces, format: "count", compares: true },
   { key: "spans", label: "Spans", value: (row) => row.spans, format: "count" },
   { key: "amount_s", label: "Time", means: "what the findings measured, added up", value: (row) => row.amount_s, format: "seconds" },

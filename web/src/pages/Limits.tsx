@@ -8,7 +8,8 @@ import { limitSentence } from "../model/sentences.ts";
 import { noCallee } from "../model/words.ts";
 
 const columns: Column<LimitRow>[] = [
-  { key: "edge", label: "Caller and callee", value: (row) => `${row.service} ${row.peer}`, cell: (row) => <><bdi>{row.service}</bdi> → <bdi>{row.peer || noCallee}</bdi><span className="below"><bdi>{row.operation}</bdi></span></> },
+  { key: "edge", label: "Call", value: (row) => row.operation, cell: (row) => <bdi>{row.operation}</bdi>, below: (row) => [{ filter: "service", value: row.service }] },
+  { key: "peer", label: "Called service", value: (row) => row.peer, cell: (row) => <bdi>{row.peer || noCallee}</bdi>, part: (row) => ({ filter: "peer", value: row.peer }) },
   { key: "limit_s", label: "Limit", value: (row) => row.limit_s, format: "seconds", tone: () => "bad" },
   { key: "confidence", label: "Confidence", means: "share of the calls that reached the limit and were cut there, at least", value: (row) => row.confidence, format: "ratio" },
   { key: "calls", label: "Calls", value: (row) => row.calls, format: "count" },

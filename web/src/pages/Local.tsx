@@ -8,8 +8,8 @@ import { formatRatio } from "../model/seconds.ts";
 import { localSentence } from "../model/sentences.ts";
 
 const columns: Column<LocalRow>[] = [
-  { key: "route", label: "Route", value: (row) => row.route, cell: (row) => <><bdi>{row.route || "unnamed"}</bdi><span className="below"><bdi>{row.service}</bdi></span></> },
-  { key: "service", label: "Service", value: (row) => row.service, filter: "service" },
+  { key: "route", label: "Route", value: (row) => row.route, cell: (row) => <bdi>{row.route || "unnamed"}</bdi>, part: (row) => ({ filter: "route", value: row.route }) },
+  { key: "service", label: "Service", value: (row) => row.service, part: (row) => ({ filter: "service", value: row.service }) },
   { key: "requests", label: "Requests", value: (row) => row.requests, format: "count" },
   { key: "before", label: "Before the first call", means: "median of recorded local work", value: (row) => row.before_first_call_p50_s, format: "seconds", compares: true },
   { key: "share", label: "Share of the budget", means: "median; above a half it is a finding", value: (row) => row.share_of_budget_p50, format: "ratio", tone: (row) => ((row.share_of_budget_p50 ?? 0) > 0.5 ? "warn" : ""), compares: true },

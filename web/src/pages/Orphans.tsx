@@ -12,9 +12,9 @@ import { groupBy, sum } from "../model/sums.ts";
 import { words } from "../model/words.ts";
 
 const columns: Column<OrphanRow>[] = [
-  { key: "service", label: "Who works on", value: (row) => row.service, cell: (row) => <><bdi>{row.service}</bdi>{row.stage && <span className="below"><bdi>{row.stage}</bdi></span>}</> },
-  { key: "peer", label: "Calling", value: (row) => row.peer, filter: "peer" },
-  { key: "cause", label: "Why nobody waits", value: (row) => row.cause, cell: (row) => (row.cause ? words(row.cause) : "–"), filter: "cause" },
+  { key: "service", label: "Who works on", value: (row) => row.service, part: (row) => ({ filter: "service", value: row.service }), below: (row) => [{ filter: "stage", value: row.stage }] },
+  { key: "peer", label: "Calling", value: (row) => row.peer, part: (row) => ({ filter: "peer", value: row.peer }) },
+  { key: "cause", label: "Why nobody waits", value: (row) => row.cause, cell: (row) => (row.cause ? words(row.cause) : "–"), part: (row) => ({ filter: "cause", value: row.cause }) },
   { key: "orphan_s", label: "Orphan work", means: "time worked after the caller's wait had ended, by evidence", value: (row) => row.orphan_s, format: "seconds", tone: (row) => (row.orphan_s > 0 ? "bad" : ""), compares: true },
   { key: "spans", label: "Spans", means: "spans with orphan work", value: (row) => row.spans, format: "count" },
   { key: "share", label: "Share of busy", means: "orphan work ÷ the time of the service's entry spans", value: (row) => row.share_of_busy, format: "ratio" },

@@ -10,8 +10,8 @@ import { groupBy, sum } from "../model/sums.ts";
 import { noCallee, words } from "../model/words.ts";
 
 const columns: Column<PhaseRow>[] = [
-  { key: "peer", label: "Dependency", value: (row) => row.peer, cell: (row) => <><bdi>{row.peer || noCallee}</bdi><span className="below"><bdi>{row.service}</bdi></span></> },
-  { key: "phase", label: "Phase", value: (row) => row.phase, cell: (row) => words(row.phase), filter: "phase" },
+  { key: "peer", label: "Dependency", value: (row) => row.peer, cell: (row) => <bdi>{row.peer || noCallee}</bdi>, part: (row) => ({ filter: "peer", value: row.peer }), below: (row) => [{ filter: "service", value: row.service }] },
+  { key: "phase", label: "Phase", value: (row) => row.phase, cell: (row) => words(row.phase), part: (row) => ({ filter: "phase", value: row.phase }) },
   { key: "timeouts", label: "Timeouts", value: (row) => row.timeouts, format: "count", tone: (row) => (row.timeouts > 0 ? "bad" : ""), compares: true },
   { key: "fresh", label: "On fresh connections", value: (row) => row.fresh, format: "count" },
   { key: "reused", label: "On reused ones", value: (row) => row.reused, format: "count" },

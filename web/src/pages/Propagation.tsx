@@ -7,7 +7,8 @@ import { searchPath, windowOf } from "../model/filters.ts";
 import { propagationSentence } from "../model/sentences.ts";
 
 const columns: Column<PropagationRow>[] = [
-  { key: "from", label: "Caller and callee", value: (row) => `${row.from} ${row.to}`, cell: (row) => <><bdi>{row.from}</bdi> → <bdi>{row.to}</bdi></> },
+  { key: "from", label: "Caller", value: (row) => row.from, part: (row) => ({ filter: "service", value: row.from }) },
+  { key: "to", label: "Callee", value: (row) => row.to, part: (row) => ({ filter: "peer", value: row.to }) },
   { key: "calls", label: "Calls", value: (row) => row.calls, format: "count" },
   { key: "coverage", label: "With a budget", value: (row) => (row.calls > 0 ? row.with_budget / row.calls : null), format: "ratio", tone: (row) => (row.with_budget < row.calls ? "warn" : ""), compares: true },
   { key: "handed", label: "Handed down", means: "median budget on arrival", value: (row) => row.handed_p50_s, format: "seconds", compares: true },

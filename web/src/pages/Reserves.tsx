@@ -1,17 +1,17 @@
 import type { ReserveRow } from "../api/shapes.ts";
-import type { Column } from "../components/columns.tsx";
+import { callOf, type Column } from "../components/columns.tsx";
 import type { PlaceState } from "../components/place.ts";
 import { ReportPage } from "../components/ReportPage.tsx";
 import { TraceLinks } from "../components/TraceLinks.tsx";
 import { searchPath, windowOf } from "../model/filters.ts";
-import { place as placeName, reserveSentence } from "../model/sentences.ts";
+import { reserveSentence } from "../model/sentences.ts";
 
 const verdicts: Record<ReserveRow["verdict"], { text: string; tone: string }> = {
   fits: { text: "Fits", tone: "good" }, too_small: { text: "Too small", tone: "bad" }, wasteful: { text: "Wasteful", tone: "warn" }, unknown: { text: "Not known", tone: "" },
 };
 
 const columns: Column<ReserveRow>[] = [
-  { key: "stage", label: "Stage", value: (row) => row.stage || row.peer, cell: (row) => <><bdi>{row.stage || row.peer || "unnamed"}</bdi><span className="below"><bdi>{placeName(row.service, row.route)}</bdi></span></> },
+  { key: "stage", label: "Stage", value: (row) => row.stage || row.peer, cell: (row) => <bdi>{row.stage || row.peer || "unnamed"}</bdi>, part: callOf, below: (row) => [{ filter: "service", value: row.service }, { filter: "route", value: row.route }] },
   { key: "verdict", label: "Verdict", value: (row) => verdicts[row.verdict].text, cell: (row) => <span className={`chip ${verdicts[row.verdict].tone}`}>{verdicts[row.verdict].text}</span> },
   { key: "calls", label: "Calls", value: (row) => row.calls, format: "count" },
   { key: "reserve_p50_s", label: "Kept back", means: "median of the reserves recorded", value: (row) => row.reserve_p50_s, format: "seconds", compares: true },

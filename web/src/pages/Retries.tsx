@@ -1,6 +1,6 @@
 import type { RetryRow } from "../api/shapes.ts";
 import { BarList } from "../charts/BarList.tsx";
-import type { Column } from "../components/columns.tsx";
+import { callOf, type Column } from "../components/columns.tsx";
 import { Counts } from "../components/Counts.tsx";
 import type { PlaceState } from "../components/place.ts";
 import { ReportPage } from "../components/ReportPage.tsx";
@@ -9,8 +9,8 @@ import { formatCount } from "../model/seconds.ts";
 import { retrySentence } from "../model/sentences.ts";
 
 const columns: Column<RetryRow>[] = [
-  { key: "stage", label: "Call", value: (row) => row.stage || row.peer, cell: (row) => <><bdi>{row.stage || row.peer}</bdi><span className="below"><bdi>{row.service}</bdi></span></> },
-  { key: "peer", label: "Called service", value: (row) => row.peer, filter: "peer" },
+  { key: "stage", label: "Call", value: (row) => row.stage || row.peer, cell: (row) => <bdi>{row.stage || row.peer}</bdi>, part: callOf, below: (row) => [{ filter: "service", value: row.service }] },
+  { key: "peer", label: "Called service", value: (row) => row.peer, part: (row) => ({ filter: "peer", value: row.peer }) },
   { key: "layer", label: "Layer", means: "who made the attempts", value: (row) => row.layer },
   { key: "calls", label: "Calls", means: "first attempts of this layer", value: (row) => row.calls, format: "count" },
   { key: "attempts", label: "Attempts", value: (row) => row.attempts, format: "count", compares: true },

@@ -1,6 +1,6 @@
 import type { StageRow } from "../api/shapes.ts";
 import { BarList, type Bar } from "../charts/BarList.tsx";
-import type { Column } from "../components/columns.tsx";
+import { callOf, type Column } from "../components/columns.tsx";
 import { Counts } from "../components/Counts.tsx";
 import type { PlaceState } from "../components/place.ts";
 import { ReportPage, type Seen } from "../components/ReportPage.tsx";
@@ -11,8 +11,8 @@ import { addCounts } from "../model/sums.ts";
 import { words } from "../model/words.ts";
 
 const columns: Column<StageRow>[] = [
-  { key: "stage", label: "Stage", value: (row) => row.stage || row.peer, cell: (row) => <><bdi>{row.stage || row.peer || "unnamed"}</bdi><span className="below"><bdi>{placeName(row.service, row.route)}</bdi></span></> },
-  { key: "peer", label: "Called service", value: (row) => row.peer, filter: "peer" },
+  { key: "stage", label: "Stage", value: (row) => row.stage || row.peer, cell: (row) => <bdi>{row.stage || row.peer || "unnamed"}</bdi>, part: callOf, below: (row) => [{ filter: "service", value: row.service }, { filter: "route", value: row.route }] },
+  { key: "peer", label: "Called service", value: (row) => row.peer, part: (row) => ({ filter: "peer", value: row.peer }) },
   { key: "calls", label: "Calls", value: (row) => row.calls, format: "count", compares: true },
   { key: "spend_p50_s", label: "Spend, median", means: "of calls that ran", value: (row) => row.spend_p50_s, format: "seconds", compares: true },
   { key: "spend_p95_s", label: "p95", means: "of calls that ran", value: (row) => row.spend_p95_s, format: "seconds", compares: true },
