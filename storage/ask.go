@@ -26,7 +26,7 @@ func (db *DB) ask(ctx context.Context, sql string, scan func(driver.Rows) error,
 	for name, value := range parameters {
 		args = append(args, clickhouse.Named(name, value))
 	}
-	rows, err := db.conn.Query(db.limited(ctx, guards), sql, args...)
+	rows, err := db.conn.Query(db.limited(ctx, db.guards()), sql, args...)
 	if err != nil {
 		return err
 	}
@@ -39,14 +39,16 @@ func (db *DB) ask(ctx context.Context, sql string, scan func(driver.Rows) error,
 	return rows.Err()
 }
 
-// guards are the settings of questions beside the time limit.
-var guards = clickhouse.Settings{
-	"max_memory_usage":                   maxQuestionMemory,
-	"max_rows_to_read":                   maxQuestionRows,
-	"max_bytes_before_external_group_by": spillBytes,
-	"max_bytes_before_external_sort":     spillBytes,
-	// All rows of one span lie in one partition, because the partition follows from the key.
-	"do_not_merge_across_partitions_select_final": 1,
+// guards are the settings of statements beside the time limit.
+func (db *DB) guards() clickhouse.Settings {
+	return clickhouse.Settings{
+		"max_memory_usage":                   db.memory,
+		"max_rows_to_read":                   maxQuestionRows,
+		"max_bytes_before_external_group_by": spillBytes,
+		"max_bytes_before_external_sort":     spillBytes,
+		// All rows of one span lie in one partition, because the partition follows from the key.
+		"do_not_merge_across_partitions_select_final": 1,
+	}
 }
 
 // codes of ClickHouse that say that a question costs too much: too many rows, timeout, too slow, memory, bytes, rows or

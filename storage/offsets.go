@@ -1,8 +1,12 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
+	"maps"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -49,30 +53,98 @@ func over(stretches []time.Time, more map[string]any) map[string]any {
 //go:embed queries/exchanges.sql
 var exchangesSQL string
 
-// FindOffsets learns the offsets of clocks in stretches of time, given in order.
+// FindOffsets learns the offsets of clocks in stretches of time, given in order. However many calls there are, a statement looks at no
+// more than it has memory for.
 func (db *DB) FindOffsets(ctx context.Context, stretches []time.Time) ([]skew.Offset, error) {
-	if len(stretches) == 0 {
-		return nil, nil
+	batches, err := db.batches(ctx, OfHops, stretches, skew.Width)
+	if err != nil {
+		return nil, err
 	}
 	var answer []skew.Offset
-	err := db.ask(ctx, exchangesSQL, func(rows driver.Rows) error {
-		var at int64
-		var pair skew.Pair
+	for _, b := range batches {
+		pairs, err := db.exchanges(ctx, b)
+		if err != nil {
+			return nil, question("exchanges", err)
+		}
+		for _, p := range slices.SortedFunc(maps.Keys(pairs), clockPair.compare) {
+			exchanges := make([]skew.Exchange, len(pairs[p]))
+			for i, e := range pairs[p] {
+				exchanges[i] = e.Exchange
+			}
+			if o, ok := skew.Fit(exchanges); ok {
+				o.Pair, o.At = p.Pair, time.Unix(0, p.at).UTC()
+				answer = append(answer, o)
+			}
+		}
+	}
+	return answer, nil
+}
+
+// clockPair is two machines in one stretch of time.
+type clockPair struct {
+	at int64
+	skew.Pair
+}
+
+func (p clockPair) compare(q clockPair) int {
+	return cmp.Or(cmp.Compare(p.at, q.at), cmp.Compare(p.Caller, q.Caller), cmp.Compare(p.Callee, q.Callee))
+}
+
+// hashed is an exchange and a hash of its call.
+type hashed struct {
+	id uint64
+	skew.Exchange
+}
+
+func (h hashed) compare(other hashed) int {
+	return cmp.Or(cmp.Compare(h.id, other.id), cmp.Compare(h.At, other.At), cmp.Compare(h.Low, other.Low), cmp.Compare(h.High, other.High))
+}
+
+// exchanges answers with what calls tell, of pairs of which one shows an offset. In parts, these pairs are found first: of all others,
+// which are the most where clocks agree, nothing is kept.
+func (db *DB) exchanges(ctx context.Context, b batch) (map[clockPair][]hashed, error) {
+	pairs := map[clockPair][]hashed{}
+	if b.parts == 1 {
+		return pairs, db.eachPair(ctx, b, 0, skew.Least, skew.MinCalls, skew.MaxCalls, func(p clockPair, found []hashed) { pairs[p] = found })
+	}
+	for part := range b.parts {
+		if err := db.eachPair(ctx, b, part, skew.Least, 1, 0, func(p clockPair, _ []hashed) { pairs[p] = nil }); err != nil {
+			return nil, err
+		}
+	}
+	for part := uint64(0); part < b.parts && len(pairs) > 0; part++ {
+		err := db.eachPair(ctx, b, part, math.MinInt64/2, 1, skew.MaxCalls, func(p clockPair, found []hashed) {
+			if known, ok := pairs[p]; ok {
+				found = append(known, found...)
+				slices.SortFunc(found, hashed.compare)
+				pairs[p] = found[:min(len(found), skew.MaxCalls)]
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return pairs, nil
+}
+
+// eachPair gives the pairs of one part of the traces that have so few calls at least, one of which shows so much, and so many of the calls.
+func (db *DB) eachPair(ctx context.Context, b batch, part uint64, least time.Duration, fewest, calls int, each func(clockPair, []hashed)) error {
+	return db.ask(ctx, exchangesSQL, func(rows driver.Rows) error {
+		var p clockPair
+		var ids []uint64
 		var made, lows, highs []int64
-		if err := rows.Scan(&at, &pair.Caller, &pair.Callee, &made, &lows, &highs); err != nil {
+		if err := rows.Scan(&p.at, &p.Caller, &p.Callee, &ids, &made, &lows, &highs); err != nil {
 			return err
 		}
-		exchanges := make([]skew.Exchange, len(made))
-		for i := range made {
-			exchanges[i] = skew.Exchange{At: made[i], Low: lows[i], High: highs[i]}
+		found := make([]hashed, len(ids))
+		for i := range ids {
+			found[i] = hashed{ids[i], skew.Exchange{At: made[i], Low: lows[i], High: highs[i]}}
 		}
-		if o, ok := skew.Fit(exchanges); ok {
-			o.Pair, o.At = pair, time.Unix(0, at).UTC()
-			answer = append(answer, o)
-		}
+		each(p, found)
 		return nil
-	}, over(stretches, map[string]any{"least": int64(skew.Least), "calls": skew.MaxCalls, "limit": maxPairs}))
-	return answer, question("exchanges", err)
+	}, over(b.buckets, map[string]any{
+		"least": int64(least), "fewest": fewest, "calls": calls, "parts": b.parts, "part": part, "limit": maxPairs,
+	}))
 }
 
 //go:embed queries/offsets.sql

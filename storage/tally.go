@@ -97,12 +97,34 @@ const (
 // rollTally counts buckets, given in order, of an origin's subjects anew. Repeated, it changes nothing. However much a bucket holds, a
 // statement counts no more than it has memory for.
 func (db *DB) rollTally(ctx context.Context, origin Origin, target Step, buckets []time.Time, width time.Duration, version time.Time) error {
+	batches, err := db.batches(ctx, origin, buckets, width)
+	if err != nil {
+		return err
+	}
+	for _, b := range batches {
+		for _, subject := range subjects[origin] {
+			if err := db.rollSubject(ctx, subject, target, b.buckets, width, version, b.parts); err != nil {
+				return question("tally of "+subject, err)
+			}
+		}
+	}
+	return nil
+}
+
+// batch is buckets that one statement has memory for, or one bucket to look at in parts of the traces.
+type batch struct {
+	buckets []time.Time
+	parts   uint64
+}
+
+// batches divides buckets, given in order, by how many rows of an origin they hold.
+func (db *DB) batches(ctx context.Context, origin Origin, buckets []time.Time, width time.Duration) (all []batch, err error) {
 	if len(buckets) == 0 {
-		return nil
+		return nil, nil
 	}
 	held, err := db.heldIn(ctx, origin, buckets, width)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for len(buckets) > 0 {
 		n, rows := 0, uint64(0)
@@ -110,15 +132,10 @@ func (db *DB) rollTally(ctx context.Context, origin Origin, target Step, buckets
 			rows += held[buckets[n].UnixNano()]
 			n++
 		}
-		parts := min((rows+db.tallyRows-1)/db.tallyRows, tallyParts)
-		for _, subject := range subjects[origin] {
-			if err := db.rollSubject(ctx, subject, target, buckets[:n], width, version, parts); err != nil {
-				return question("tally of "+subject, err)
-			}
-		}
+		all = append(all, batch{buckets[:n], min(max((rows+db.tallyRows-1)/db.tallyRows, 1), tallyParts)})
 		buckets = buckets[n:]
 	}
-	return nil
+	return all, nil
 }
 
 //go:embed queries/tally_held.sql

@@ -141,9 +141,8 @@ func (db *DB) run(ctx context.Context, sql string, parameters map[string]any, mo
 	for name, value := range parameters {
 		args = append(args, clickhouse.Named(name, value))
 	}
-	settings := maps.Clone(guards)
+	settings := db.guards()
 	settings["max_partitions_per_insert_block"] = 0
-	settings["max_memory_usage"] = db.memory
 	for _, m := range more {
 		maps.Copy(settings, m)
 	}
