@@ -26,7 +26,7 @@ func (db *DB) ask(ctx context.Context, sql string, scan func(driver.Rows) error,
 	for name, value := range parameters {
 		args = append(args, clickhouse.Named(name, value))
 	}
-	rows, err := db.conn.Query(db.limited(ctx, db.guards()), sql, args...)
+	rows, err := db.conn.Query(db.limited(ctx, db.guards()), asked(sql, parameters), args...)
 	if err != nil {
 		return err
 	}

@@ -161,10 +161,45 @@ var orphansSQL string
 
 // Orphans answers who works for nobody.
 func (db *DB) Orphans(ctx context.Context, q ReportQuestion) ([]OrphanRow, error) {
-	return reported(ctx, db, "orphans", orphansSQL, q, func(r *OrphanRow) []any {
-		return []any{&r.Service, &r.Stage, &r.Peer, &r.Cause, &r.Spans, (*int64)(&r.Orphan), (*int64)(&r.PostCancel), &r.StillRunning,
-			optionalRatio{&r.ShareOfBusy}, &r.Costs, &r.Examples}
+	q, err := db.PlanReport(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if q.tally == nil {
+		return report(ctx, db, "orphans", orphansSQL, q, func(r *OrphanRow) []any {
+			return append(r.columns(), optionalRatio{&r.ShareOfBusy})
+		})
+	}
+	type busyRow struct {
+		service string
+		time    float64
+	}
+	var services []busyRow
+	asking, ctx := errgroup.WithContext(ctx)
+	asking.Go(func() (err error) {
+		services, err = tallied(ctx, db, "busy", q.tally, q.parameters(), func(r *busyRow) []any { return []any{&r.service, &r.time} })
+		return err
 	})
+	rows, err := tallied(ctx, db, "orphans", q.tally, q.parameters(), (*OrphanRow).columns)
+	if err := errors.Join(err, asking.Wait()); err != nil {
+		return nil, err
+	}
+	busy := map[string]float64{}
+	for _, s := range services {
+		busy[s.service] = s.time
+	}
+	for i, r := range rows {
+		if time := busy[r.Service]; time > 0 {
+			share := rounded(float64(r.Orphan) / time)
+			rows[i].ShareOfBusy = &share
+		}
+	}
+	return rows, nil
+}
+
+// columns are those of both statements, in their order.
+func (r *OrphanRow) columns() []any {
+	return []any{&r.Service, &r.Stage, &r.Peer, &r.Cause, &r.Spans, (*int64)(&r.Orphan), (*int64)(&r.PostCancel), &r.StillRunning, &r.Costs, &r.Examples}
 }
 
 // FindingRow is one rule at one place.

@@ -25,9 +25,9 @@ SELECT
     toInt64(round(sumIf(found.weight * found.amount, found.what = 'orphan_work'))) AS orphan,
     toInt64(round(sumIf(found.weight * found.amount, found.what = 'post_cancel'))) AS post_cancel,
     toUInt64(round(sumIf(found.weight, found.what = 'still_running'))) AS still_running,
-    if(any(busy.time) > 0, orphan / any(busy.time), NULL) AS share_of_busy,
     sumMap(found.costs) AS costs,
-    arraySlice(arrayDistinct(arrayMap(x -> lower(hex(x.2)), groupArraySorted(12)((-found.amount, found.trace_id)))), 1, 3) AS examples
+    arraySlice(arrayDistinct(arrayMap(x -> lower(hex(x.2)), groupArraySorted(12)((-found.amount, found.trace_id)))), 1, 3) AS examples,
+    if(any(busy.time) > 0, orphan / any(busy.time), NULL) AS share_of_busy
 FROM
 (
     SELECT toString(rule) AS what, service, stage, peer, cause, ifNull(amount_ns, 0) AS amount, CAST(map(), 'Map(String, Float64)') AS costs, trace_id, weight
