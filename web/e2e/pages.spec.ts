@@ -153,6 +153,41 @@ describe("a report", () => {
   });
 });
 
+describe("propagation", () => {
+  afterEach(() => close());
+
+  it("lists who calls whom where there is no room for a map, and leads on", async () => {
+    await show("/propagation?from=now-7d", narrow);
+    const list = page.locator(".flow-list");
+    await list.locator("a").first().waitFor();
+    expect(await page.locator(".flow").count()).toBe(0);
+    expect(await list.evaluate((one) => one.scrollWidth <= one.clientWidth)).toBe(true);
+    const said = (await list.locator("a.bad").first().getAttribute("aria-label")) ?? "";
+    expect(said).toContain("renewed");
+    await list.locator("a.bad").first().click();
+    await page.waitForURL(/\/search\?.*rule=renewed_clock/);
+    expect(complaints).toEqual([]);
+  });
+
+  it("draws a loop where a service calls itself", async () => {
+    const opened = await open(browser, wide);
+    ({ page, complaints } = opened);
+    close = () => opened.context.close();
+    await page.route("**/api/v1/reports/propagation*", async (route) => {
+      const answer = (await (await route.fetch()).json()) as { rows: { from: string; to: string }[] };
+      const [row] = answer.rows;
+      await route.fulfill({ json: { ...answer, rows: row ? [...answer.rows, { ...row, to: row.from }] : [] } });
+    });
+    await page.goto(`${base()}/propagation?from=now-7d`);
+    await settled(page);
+    const loop = page.getByRole("link", { name: /to itself/ });
+    const [line, plate] = await Promise.all([loop.locator(".shaft").boundingBox(), loop.locator(".plate").boundingBox()]);
+    // Some of it is seen above its label.
+    expect((plate?.y ?? 0) - (line?.y ?? 0)).toBeGreaterThan(8);
+    expect(complaints).toEqual([]);
+  });
+});
+
 describe("a route", () => {
   afterEach(() => close());
 
