@@ -30,8 +30,8 @@ func (s *Server) advice(c *gin.Context) {
 	q := storage.AdviceQuestion{
 		ReportQuestion: storage.ReportQuestion{
 			Window: storage.Window{From: at.begin(), To: at.end()}, Limit: limit + 1, Skip: at.Offset,
-			Service: p.text("service", 300), Route: p.text("route", 1000), Stage: p.text("stage", 300), Peer: p.text("peer", 300),
-			EntryFilter: storage.EntryFilter{Environment: p.text("environment", 300)}, Not: p.exclusions(nil),
+			Service: p.name("service"), Route: p.name("route"), Stage: p.name("stage"), Peer: p.name("peer"),
+			EntryFilter: storage.EntryFilter{Environment: p.label("environment")}, Not: p.exclusions(nil),
 		},
 		Rate: p.share("false_timeout_rate", defaultFalseTimeoutRate),
 	}

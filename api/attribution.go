@@ -66,8 +66,8 @@ func (s *Server) attribution(c *gin.Context) {
 		"limit", "cursor")
 	at, limit := p.window(s.config.Now()), p.limit()
 	q := storage.ComparisonQuestion{
-		Window: storage.Window{From: at.begin(), To: at.end()}, Service: p.text("service", 300), Route: p.text("route", 1000),
-		Environment: p.text("environment", 300), Version: p.text("version", 300),
+		Window: storage.Window{From: at.begin(), To: at.end()}, Service: p.name("service"), Route: p.name("route"),
+		Environment: p.label("environment"), Version: p.label("version"),
 	}
 	q.Before = p.before(q.Window, s.config.Now())
 	if p.problem != nil {

@@ -91,7 +91,7 @@ func provisional(w storage.Window, until *instant) bool {
 func (p *params) report(at page, limit int) storage.ReportQuestion {
 	return storage.ReportQuestion{
 		Window: storage.Window{From: at.begin(), To: at.end()}, Limit: limit + 1, Skip: at.Offset,
-		Service: p.text("service", 300), Route: p.text("route", 1000), Stage: p.text("stage", 300), Peer: p.text("peer", 300),
+		Service: p.name("service"), Route: p.name("route"), Stage: p.name("stage"), Peer: p.name("peer"),
 		Cause: string(oneOf(p, "cause", causes...)), Phase: string(oneOf(p, "phase", phases...)),
 		Rule: string(oneOf(p, "rule", rules()...)), EntryFilter: p.entryFilter(), Not: p.exclusions(rules()),
 	}

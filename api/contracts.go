@@ -23,7 +23,7 @@ func (s *Server) measured(c *gin.Context) {
 	at := p.window(s.config.Now())
 	q := storage.ContractQuestion{
 		Window:  storage.Window{From: at.begin(), To: at.end()},
-		Service: p.text("service", 300), Route: p.text("route", 1000), Environment: p.text("environment", 300),
+		Service: p.name("service"), Route: p.name("route"), Environment: p.label("environment"),
 	}
 	for _, needed := range []struct{ name, value string }{{"service", q.Service}, {"route", q.Route}} {
 		if needed.value == "" {

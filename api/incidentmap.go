@@ -35,8 +35,8 @@ func (s *Server) incidentMap(c *gin.Context) {
 	at, limit := p.window(s.config.Now()), p.limit()
 	q := storage.ReportQuestion{
 		Window: storage.Window{From: at.begin(), To: at.end()}, Limit: maxMapped,
-		Service: p.text("service", 300), Stage: p.text("stage", 300), Peer: p.text("peer", 300),
-		EntryFilter: storage.EntryFilter{Environment: p.text("environment", 300), Version: p.text("version", 300)}, Not: p.exclusions(nil),
+		Service: p.name("service"), Stage: p.name("stage"), Peer: p.name("peer"),
+		EntryFilter: storage.EntryFilter{Environment: p.label("environment"), Version: p.label("version")}, Not: p.exclusions(nil),
 	}
 	quadrant := oneOf(p, "quadrant", quadrants...)
 	if p.problem != nil {

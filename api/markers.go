@@ -14,6 +14,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/laxity-dev/laxity/internal/hop"
 	"github.com/laxity-dev/laxity/storage"
 )
 
@@ -22,7 +23,7 @@ func (s *Server) markers(c *gin.Context) {
 	p := readParams(c.Request.URL.RawQuery, "from", "to", "service", "environment", "observed", "limit", "cursor")
 	at, limit := p.window(s.config.Now()), p.limit()
 	q := storage.MarkerQuestion{
-		Window: storage.Window{From: at.begin(), To: at.end()}, Service: p.text("service", 300), Environment: p.text("environment", 300),
+		Window: storage.Window{From: at.begin(), To: at.end()}, Service: p.name("service"), Environment: p.label("environment"),
 		Limit: limit + 1, Skip: at.Offset,
 	}
 	if observed := p.boolean("observed"); observed != nil {
@@ -107,7 +108,7 @@ func (s *Server) readMarker(body io.Reader) (storage.Marker, *problem) {
 	_, _ = rand.Read(id) // never fails
 	return storage.Marker{
 		ID: hex.EncodeToString(id), At: at.UTC().Truncate(time.Microsecond), Title: said.Title, Text: said.Text, URL: said.URL,
-		Service: said.Service, Environment: said.Environment, Version: said.Version,
+		Service: hop.Name(said.Service), Environment: hop.Label(said.Environment), Version: hop.Label(said.Version),
 	}, nil
 }
 

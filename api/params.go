@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/laxity-dev/laxity/internal/hop"
 	"github.com/laxity-dev/laxity/internal/span"
 	"github.com/laxity-dev/laxity/internal/verdict"
 	"github.com/laxity-dev/laxity/storage"
@@ -57,11 +58,29 @@ const maxExcluded = 50
 // exclusions reads what is left out; a rule must be one of some.
 func (p *params) exclusions(known []verdict.Rule) storage.Exclusions {
 	return storage.Exclusions{
-		Services: p.texts("not.service", 300), Routes: p.texts("not.route", 1000), Environments: p.texts("not.environment", 300), Versions: p.texts("not.version", 300),
-		Stages: p.texts("not.stage", 300), Peers: p.texts("not.peer", 300),
+		Services: p.names("not.service", hop.Name), Routes: p.names("not.route", hop.Name), Environments: p.names("not.environment", hop.Label), Versions: p.names("not.version", hop.Label),
+		Stages: p.names("not.stage", hop.Name), Peers: p.names("not.peer", hop.Name),
 		Outcomes: manyOf(p, "not.outcome", outcomes), Classes: manyOf(p, "not.class", classes), Causes: manyOf(p, "not.cause", causes), Phases: manyOf(p, "not.phase", phases),
 		Rules: manyOf(p, "not.rule", known),
 	}
+}
+
+// longestName bounds what may be asked for in a name, in bytes. Rows keep less of it, and are found by what they keep.
+const longestName = 4096
+
+// name returns the name of a service, a route, a stage or a peer as rows keep it.
+func (p *params) name(parameter string) string { return hop.Name(p.text(parameter, longestName)) }
+
+// label returns an environment or a version as rows keep it.
+func (p *params) label(parameter string) string { return hop.Label(p.text(parameter, longestName)) }
+
+// names returns the values of a parameter that may be given more than once, as rows keep them.
+func (p *params) names(parameter string, kept func(string) string) []string {
+	values := p.texts(parameter, longestName)
+	for i := range values {
+		values[i] = kept(values[i])
+	}
+	return values
 }
 
 // texts returns the values of a parameter that may be given more than once, but for empty ones.
@@ -160,7 +179,7 @@ var entryFilters = []string{"environment", "version", "outcome", "late", "margin
 
 func (p *params) entryFilter() storage.EntryFilter {
 	return storage.EntryFilter{
-		Environment: p.text("environment", 300), Version: p.text("version", 300), Outcome: string(oneOf(p, "outcome", outcomes...)),
+		Environment: p.label("environment"), Version: p.label("version"), Outcome: string(oneOf(p, "outcome", outcomes...)),
 		Late: p.boolean("late"), MarginLess: p.seconds("margin_lt"), MarginMore: p.seconds("margin_gt"),
 	}
 }

@@ -115,7 +115,7 @@ func (s *Server) margin(c *gin.Context) {
 	q := storage.MarginQuestion{
 		EntryFilter: p.entryFilter(),
 		Window:      storage.Window{From: at.begin(), To: at.end()},
-		Service:     p.text("service", 300), Route: p.text("route", 1000), Limit: limit + 1, Skip: at.Offset,
+		Service:     p.name("service"), Route: p.name("route"), Limit: limit + 1, Skip: at.Offset,
 	}
 	if p.problem != nil {
 		p.problem.write(c)
@@ -235,7 +235,7 @@ func (s *Server) services(c *gin.Context) {
 	p := readParams(c.Request.URL.RawQuery, "from", "to", "service", "limit", "cursor")
 	at, limit := p.window(s.config.Now()), p.limit()
 	q := storage.ServiceQuestion{
-		Window: storage.Window{From: at.begin(), To: at.end()}, Service: p.text("service", 300), Limit: limit + 1, Skip: at.Offset,
+		Window: storage.Window{From: at.begin(), To: at.end()}, Service: p.name("service"), Limit: limit + 1, Skip: at.Offset,
 	}
 	if p.problem != nil {
 		p.problem.write(c)

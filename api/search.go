@@ -114,7 +114,7 @@ func (s *Server) readSearch(p *params, at page) *search {
 		class: oneOf(p, "class", classes...),
 		question: storage.SearchQuestion{
 			Window:  storage.Window{From: at.begin(), To: at.end()},
-			Service: p.text("service", 300), Route: p.text("route", 1000), Stage: p.text("stage", 300), Peer: p.text("peer", 300),
+			Service: p.name("service"), Route: p.name("route"), Stage: p.name("stage"), Peer: p.name("peer"),
 			EntryFilter: p.entryFilter(), Cause: string(oneOf(p, "cause", causes...)), Phase: string(oneOf(p, "phase", phases...)),
 			Answered: p.boolean("answered"), DurationLess: p.seconds("duration_lt"), DurationMore: p.seconds("duration_gt"), Not: p.exclusions(slices.DeleteFunc(rules(), verdict.Rule.OverMany)),
 			Before: at.entry(p), Limit: entryBatch,
@@ -295,21 +295,24 @@ func (r *search) about(s *span.Span, judged verdict.SpanVerdict) bool {
 	if q.Service == "" && q.Route == "" && q.Environment == "" && q.Version == "" {
 		return true
 	}
+	// What was asked for is as rows keep it, a span is as it was sent.
+	service, route := hop.Name(s.Service), hop.Name(verdict.RouteOf(s))
+	environment, version := hop.Label(hop.EnvironmentOf(s)), hop.Label(s.Resource.String("service.version"))
 	switch {
-	case q.Service != "" && s.Service != q.Service,
-		q.Route != "" && verdict.RouteOf(s) != q.Route,
-		q.Environment != "" && hop.EnvironmentOf(s) != q.Environment,
-		q.Version != "" && s.Resource.String("service.version") != q.Version,
+	case q.Service != "" && service != q.Service,
+		q.Route != "" && route != q.Route,
+		q.Environment != "" && environment != q.Environment,
+		q.Version != "" && version != q.Version,
 		q.Outcome != "" && string(judged.Outcome) != q.Outcome,
 		q.Late != nil && judged.Late != *q.Late,
 		q.Exhausted != nil && judged.Exhausted != *q.Exhausted,
 		q.Answered != nil && judged.Answered != *q.Answered,
 		q.DurationLess != nil && s.Duration() >= *q.DurationLess,
 		q.DurationMore != nil && s.Duration() <= *q.DurationMore,
-		slices.Contains(q.Not.Services, s.Service),
-		slices.Contains(q.Not.Routes, verdict.RouteOf(s)),
-		slices.Contains(q.Not.Environments, hop.EnvironmentOf(s)),
-		slices.Contains(q.Not.Versions, s.Resource.String("service.version")),
+		slices.Contains(q.Not.Services, service),
+		slices.Contains(q.Not.Routes, route),
+		slices.Contains(q.Not.Environments, environment),
+		slices.Contains(q.Not.Versions, version),
 		slices.Contains(q.Not.Outcomes, string(judged.Outcome)),
 		q.MarginLess != nil && (!judged.HasMargin || judged.Margin >= *q.MarginLess),
 		q.MarginMore != nil && (!judged.HasMargin || judged.Margin <= *q.MarginMore):
@@ -358,8 +361,8 @@ func (r *search) fits(row traceRow) bool {
 		q.Answered != nil && row.Outcome.Answered() != *q.Answered,
 		q.DurationLess != nil && row.Duration.Duration() >= *q.DurationLess,
 		q.DurationMore != nil && row.Duration.Duration() <= *q.DurationMore,
-		slices.Contains(q.Not.Services, row.Service),
-		slices.Contains(q.Not.Routes, row.Route),
+		slices.Contains(q.Not.Services, hop.Name(row.Service)),
+		slices.Contains(q.Not.Routes, hop.Name(row.Route)),
 		slices.Contains(q.Not.Outcomes, string(row.Outcome)),
 		slices.Contains(q.Not.Classes, string(row.Class)),
 		slices.ContainsFunc(row.Rules, func(rule verdict.Rule) bool { return slices.Contains(r.without, string(rule)) }):

@@ -149,6 +149,12 @@ func (v Value) put(attrs span.Attributes) {
 	}
 }
 
+// Name returns the name of a service, an operation, a route or a peer as rows keep it, in at most 256 bytes.
+func Name(s string) string { return clean(s, maxText) }
+
+// Label returns an environment or a version as rows keep it, in at most 128 bytes.
+func Label(s string) string { return clean(s, maxCode) }
+
 // clean returns valid UTF-8 of at most limit bytes.
 func clean(s string, limit int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")

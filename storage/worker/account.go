@@ -91,7 +91,7 @@ func spent(entry *span.Span, lines []verdict.Line) []storage.Spent {
 		}
 		at := storage.Place{Kind: string(line.Kind)}
 		if line.SpanID != self {
-			at.Stage, at.Peer = line.Stage, line.Peer
+			at.Stage, at.Peer = hop.Name(line.Stage), hop.Name(line.Peer)
 		}
 		sum := sums[at]
 		sum.Place = at
@@ -114,19 +114,19 @@ func about(row *storage.Account, spans []span.Span) {
 	for i := range spans {
 		s := &spans[i]
 		row.Sample = row.Sample || s.Sample()
-		row.Services = append(row.Services, s.Service)
+		row.Services = append(row.Services, hop.Name(s.Service))
 		if !hop.Is(s) {
 			continue
 		}
 		v := verdict.JudgeSpan(s)
 		if !v.Entry || s.Attrs.Has(budgetattr.StageKey) {
-			row.Stages = append(row.Stages, verdict.StageOf(s))
+			row.Stages = append(row.Stages, hop.Name(verdict.StageOf(s)))
 		}
-		row.Peers = append(row.Peers, verdict.PeerOf(s))
+		row.Peers = append(row.Peers, hop.Name(verdict.PeerOf(s)))
 		row.Causes = append(row.Causes, string(v.Cause))
 		row.Phases = append(row.Phases, string(v.Phase))
 		if s.Kind == span.KindServer || s.Kind == span.KindConsumer {
-			row.Peers = append(row.Peers, s.Service)
+			row.Peers = append(row.Peers, hop.Name(s.Service))
 		}
 	}
 	for _, list := range []*[]string{&row.Services, &row.Stages, &row.Peers, &row.Causes, &row.Phases} {

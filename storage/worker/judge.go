@@ -241,9 +241,9 @@ func judged(trace *storage.Trace, classifier *classify.Classifier, opts verdict.
 		}
 		weight := cmp.Or(weights[f.SpanID], weights[f.ParentSpanID], 1)
 		v := storage.Verdict{
-			VerdictKey: storage.VerdictKey{Trace: trace.ID, Service: f.Service, Kind: f.Kind, Rule: string(f.Rule)},
-			Start:      start, Severity: string(f.Severity), EntryService: statement.Service, Route: statement.Route,
-			Stage: f.Stage, Peer: f.Peer, Amount: int64(f.Amount), Evidence: string(f.Evidence), Cause: string(f.Cause),
+			VerdictKey: storage.VerdictKey{Trace: trace.ID, Service: hop.Name(f.Service), Kind: f.Kind, Rule: string(f.Rule)},
+			Start:      start, Severity: string(f.Severity), EntryService: hop.Name(statement.Service), Route: hop.Name(statement.Route),
+			Stage: hop.Name(f.Stage), Peer: hop.Name(f.Peer), Amount: int64(f.Amount), Evidence: string(f.Evidence), Cause: string(f.Cause),
 			Inferred: f.Evidence != verdict.EvidenceMeasured, Weight: weight, Text: f.Text,
 		}
 		// The texts come from identifiers; one that cannot be read, of a span that only an event names, stays zero.

@@ -30,6 +30,12 @@ async function anyRoute(): Promise<string> {
   return `/route?${new URLSearchParams({ service: rows[0]?.service ?? "", route: rows[0]?.route ?? "", from: "now-7d" })}`;
 }
 
+/** A file of values that hold no comma. */
+function readCSV(path: string): { columns: string[]; lines: string[][] } {
+  const [columns = [], ...lines] = readFileSync(path, "utf8").trim().split("\r\n").map((line) => line.split(","));
+  return { columns, lines };
+}
+
 /** The first trace that the search finds, whatever is stored. */
 async function anyTrace(): Promise<string> {
   const answer = await fetch(`${base()}/api/v1/traces?from=1970-01-01T00:00:00Z&limit=1`);
@@ -102,6 +108,42 @@ describe("a search", () => {
   });
 });
 
+describe("a search outside the page", () => {
+  afterEach(() => close());
+
+  it("is a command that asks the same, and a file of what it finds", async () => {
+    await show("/search?from=now-7d&service=edge&not.outcome=done");
+    await page.getByRole("button", { name: "curl" }).click();
+    await page.getByText("Copied").first().waitFor();
+    const [, asked = ""] = /'(http[^']*)'/.exec(await page.evaluate(() => navigator.clipboard.readText())) ?? [];
+    const { rows } = (await (await fetch(asked)).json()) as { rows: { service: string; outcome: string }[] };
+    expect(rows.length).toBeGreaterThan(0);
+    expect(rows.filter((row) => row.service !== "edge" || row.outcome === "done")).toEqual([]);
+
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);
+    expect(download.suggestedFilename()).toBe("laxity-traces.csv");
+    const { columns, lines } = readCSV(await download.path());
+    expect(lines.length).toBeGreaterThan(0);
+    expect(lines.filter((line) => line[columns.indexOf("service")] !== "edge" || line[columns.indexOf("outcome")] === "done")).toEqual([]);
+    await page.getByRole("button", { name: "CSV" }).waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it("keeps what was found when it is stopped", async () => {
+    await show("/search?from=now-7d");
+    let asked = 0;
+    await page.route(/\/api\/v1\/traces\?.*limit=1000/, async (route) => {
+      if (asked++ > 0) return; // what is asked further never answers
+      const answer = (await (await route.fetch()).json()) as object;
+      await route.fulfill({ json: { ...answer, next: "on" } });
+    });
+    await page.getByRole("button", { name: "CSV" }).click();
+    const stop = page.getByRole("button", { name: /found, stop$/ });
+    const [download] = await Promise.all([page.waitForEvent("download"), stop.click()]);
+    expect(readCSV(await download.path()).lines.length).toBeGreaterThan(0);
+  });
+});
+
 describe("a report", () => {
   afterEach(() => close());
 
@@ -126,10 +168,9 @@ describe("a report", () => {
     expect(rows.filter((one) => one.service === owner)).toEqual([]);
 
     const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV" }).click()]);
-    const [head = "", ...lines] = readFileSync(await download.path(), "utf8").trim().split("\r\n");
-    const at = head.split(",").indexOf("service");
+    const { columns, lines } = readCSV(await download.path());
     expect(lines.length).toBeGreaterThan(0);
-    expect(lines.filter((line) => line.split(",")[at] === owner)).toEqual([]);
+    expect(lines.filter((line) => line[columns.indexOf("service")] === owner)).toEqual([]);
 
     await page.goto(page.url());
     await settled(page);

@@ -61,6 +61,25 @@ export async function allRows<Name extends ReportName>(name: Name, filters: Aske
   }
 }
 
+/** What a search finds, newest first: at most so many rows, or those it had when it was stopped. */
+export async function allTraces(filters: Filters, without: Exclusions, most: number, stop: AbortSignal, tell: (found: number) => void): Promise<TraceSearch["rows"]> {
+  const rows: TraceSearch["rows"] = [];
+  for (let cursor = ""; rows.length < most; ) {
+    let page: TraceSearch;
+    try {
+      page = await getJSON<TraceSearch>("/traces", { ...filters, ...without, cursor, limit: mostRows }, stop);
+    } catch (error) {
+      if (stop.aborted) break;
+      throw error;
+    }
+    rows.push(...page.rows);
+    tell(rows.length);
+    if (!page.next || stop.aborted) break;
+    cursor = page.next;
+  }
+  return rows.slice(0, most);
+}
+
 export function useSearch(filters: Filters, without: Exclusions) {
   return useInfiniteQuery({
     queryKey: ["search", filters, without],

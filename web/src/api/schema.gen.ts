@@ -1934,6 +1934,7 @@ export interface components {
         from: string;
         /** @description as from; exclusive */
         to: string;
+        /** @description names are kept in at most 256 bytes, environments and versions in 128; a longer one is found by those */
         service: string;
         route: string;
         stage: string;
@@ -2024,6 +2025,7 @@ export interface operations {
                 from?: components["parameters"]["from"];
                 /** @description as from; exclusive */
                 to?: components["parameters"]["to"];
+                /** @description names are kept in at most 256 bytes, environments and versions in 128; a longer one is found by those */
                 service?: components["parameters"]["service"];
                 route?: components["parameters"]["route"];
                 stage?: components["parameters"]["stage"];
@@ -2196,6 +2198,7 @@ export interface operations {
                 from?: components["parameters"]["from"];
                 /** @description as from; exclusive */
                 to?: components["parameters"]["to"];
+                /** @description names are kept in at most 256 bytes, environments and versions in 128; a longer one is found by those */
                 service?: components["parameters"]["service"];
                 route?: components["parameters"]["route"];
                 /** @description deployment.environment.name */
@@ -2239,6 +2242,7 @@ export interface operations {
                 from?: components["parameters"]["from"];
                 /** @description as from; exclusive */
                 to?: components["parameters"]["to"];
+                /** @description names are kept in at most 256 bytes, environments and versions in 128; a longer one is found by those */
                 service?: components["parameters"]["service"];
                 stage?: components["parameters"]["stage"];
                 /** @description the other side of the hop */
@@ -2279,6 +2283,7 @@ export interface operations {
                 from?: components["parameters"]["from"];
                 /** @description as from; exclusive */
                 to?: components["parameters"]["to"];
+                /** @description names are kept in at most 256 bytes, environments and versions in 128; a longer one is found by those */
                 service?: components["parameters"]["service"];
                 route?: components["parameters"]["route"];
                 stage?: components["parameters"]["stage"];
@@ -2324,6 +2329,7 @@ export interface operations {
                 from?: components["parameters"]["from"];
                 /** @description as from; exclusive */
                 to?: components["parameters"]["to"];
+                /** @description names are kept in at most 256 bytes, environments and versions in 128; a longer one is found by those */
                 service?: components["parameters"]["service"];
                 route?: components["parameters"]["route"];
                 stage?: components["parameters"]["stage"];
@@ -2378,6 +2384,7 @@ export interface operations {
                 from?: components["parameters"]["from"];
                 /** @description as from; exclusive */
                 to?: components["parameters"]["to"];
+                /** @description names are kept in at most 256 bytes, environments and versions in 128; a longer one is found by those */
                 service?: components["parameters"]["service"];
                 route?: components["parameters"]["route"];
                 cause?: components["schemas"]["Cause"];
@@ -2426,6 +2433,7 @@ export interface operations {
                 from?: components["parameters"]["from"];
                 /** @description as from; exclusive */
                 to?: components["parameters"]["to"];
+                /** @description names are kept in at most 256 bytes, environments and versions in 128; a longer one is found by those */
                 service?: components["parameters"]["service"];
                 route?: components["parameters"]["route"];
                 /** @description deployment.environment.name */
@@ -2472,6 +2480,7 @@ export interface operations {
                 from?: components["parameters"]["from"];
                 /** @description as from; exclusive */
                 to?: components["parameters"]["to"];
+                /** @description names are kept in at most 256 bytes, environments and versions in 128; a longer one is found by those */
                 service?: components["parameters"]["service"];
                 /** @description the other side of the hop */
                 peer?: components["parameters"]["peer"];
@@ -2513,6 +2522,7 @@ export interface operations {
                 from?: components["parameters"]["from"];
                 /** @description as from; exclusive */
                 to?: components["parameters"]["to"];
+                /** @description names are kept in at most 256 bytes, environments and versions in 128; a longer one is found by those */
                 service?: components["parameters"]["service"];
                 stage?: components["parameters"]["stage"];
                 /** @description the other side of the hop */
@@ -2555,6 +2565,7 @@ export interface operations {
                 from?: components["parameters"]["from"];
                 /** @description as from; exclusive */
                 to?: components["parameters"]["to"];
+                /** @description names are kept in at most 256 bytes, environments and versions in 128; a longer one is found by those */
                 service?: components["parameters"]["service"];
                 /** @description the other side of the hop */
                 peer?: components["parameters"]["peer"];
@@ -2592,6 +2603,7 @@ export interface operations {
                 from?: components["parameters"]["from"];
                 /** @description as from; exclusive */
                 to?: components["parameters"]["to"];
+                /** @description names are kept in at most 256 bytes, environments and versions in 128; a longer one is found by those */
                 service?: components["parameters"]["service"];
                 stage?: components["parameters"]["stage"];
                 /** @description the other side of the hop */
@@ -2634,6 +2646,7 @@ export interface operations {
                 from?: components["parameters"]["from"];
                 /** @description as from; exclusive */
                 to?: components["parameters"]["to"];
+                /** @description names are kept in at most 256 bytes, environments and versions in 128; a longer one is found by those */
                 service?: components["parameters"]["service"];
                 stage?: components["parameters"]["stage"];
                 /** @description the other side of the hop */
@@ -2677,6 +2690,7 @@ export interface operations {
                 from?: components["parameters"]["from"];
                 /** @description as from; exclusive */
                 to?: components["parameters"]["to"];
+                /** @description names are kept in at most 256 bytes, environments and versions in 128; a longer one is found by those */
                 service?: components["parameters"]["service"];
                 route?: components["parameters"]["route"];
                 stage?: components["parameters"]["stage"];
@@ -2721,6 +2735,7 @@ export interface operations {
                 from?: components["parameters"]["from"];
                 /** @description as from; exclusive */
                 to?: components["parameters"]["to"];
+                /** @description names are kept in at most 256 bytes, environments and versions in 128; a longer one is found by those */
                 service?: components["parameters"]["service"];
                 route?: components["parameters"]["route"];
                 measure?: "margin" | "duration";
@@ -2772,6 +2787,7 @@ export interface operations {
                 from?: components["parameters"]["from"];
                 /** @description as from; exclusive */
                 to?: components["parameters"]["to"];
+                /** @description names are kept in at most 256 bytes, environments and versions in 128; a longer one is found by those */
                 service?: components["parameters"]["service"];
                 route?: components["parameters"]["route"];
                 cause?: components["schemas"]["Cause"];
@@ -2819,6 +2835,7 @@ export interface operations {
                 from?: components["parameters"]["from"];
                 /** @description as from; exclusive */
                 to?: components["parameters"]["to"];
+                /** @description names are kept in at most 256 bytes, environments and versions in 128; a longer one is found by those */
                 service?: components["parameters"]["service"];
                 route?: components["parameters"]["route"];
                 /** @description a finding of the account */
@@ -2877,6 +2894,7 @@ export interface operations {
                 marker?: string;
                 /** @description how far to look before and after the marker */
                 reach?: string;
+                /** @description names are kept in at most 256 bytes, environments and versions in 128; a longer one is found by those */
                 service?: components["parameters"]["service"];
                 route?: components["parameters"]["route"];
                 /** @description deployment.environment.name */
@@ -2912,6 +2930,7 @@ export interface operations {
                 from?: components["parameters"]["from"];
                 /** @description as from; exclusive */
                 to?: components["parameters"]["to"];
+                /** @description names are kept in at most 256 bytes, environments and versions in 128; a longer one is found by those */
                 service?: components["parameters"]["service"];
                 route?: components["parameters"]["route"];
                 stage?: components["parameters"]["stage"];
@@ -3103,6 +3122,7 @@ export interface operations {
                 from?: components["parameters"]["from"];
                 /** @description as from; exclusive */
                 to?: components["parameters"]["to"];
+                /** @description names are kept in at most 256 bytes, environments and versions in 128; a longer one is found by those */
                 service?: components["parameters"]["service"];
                 route?: components["parameters"]["route"];
                 /** @description deployment.environment.name */
@@ -3133,6 +3153,7 @@ export interface operations {
                 from?: components["parameters"]["from"];
                 /** @description as from; exclusive */
                 to?: components["parameters"]["to"];
+                /** @description names are kept in at most 256 bytes, environments and versions in 128; a longer one is found by those */
                 service?: components["parameters"]["service"];
                 route?: components["parameters"]["route"];
                 stage?: components["parameters"]["stage"];
@@ -3201,6 +3222,7 @@ export interface operations {
                 from?: components["parameters"]["from"];
                 /** @description as from; exclusive */
                 to?: components["parameters"]["to"];
+                /** @description names are kept in at most 256 bytes, environments and versions in 128; a longer one is found by those */
                 service?: components["parameters"]["service"];
                 /** @description deployment.environment.name */
                 environment?: components["parameters"]["environment"];
@@ -3307,6 +3329,7 @@ export interface operations {
                 from?: components["parameters"]["from"];
                 /** @description as from; exclusive */
                 to?: components["parameters"]["to"];
+                /** @description names are kept in at most 256 bytes, environments and versions in 128; a longer one is found by those */
                 service?: components["parameters"]["service"];
                 /** @description leaves out; may be given up to 50 times, as all that begin with not. In a search they leave traces out, in a report what its rows are made of */
                 "not.service"?: components["parameters"]["not_service"];
@@ -3339,6 +3362,7 @@ export interface operations {
                 from?: components["parameters"]["from"];
                 /** @description as from; exclusive */
                 to?: components["parameters"]["to"];
+                /** @description names are kept in at most 256 bytes, environments and versions in 128; a longer one is found by those */
                 service?: components["parameters"]["service"];
                 /** @description the other side of the hop */
                 peer?: string;
@@ -3374,6 +3398,7 @@ export interface operations {
                 from?: components["parameters"]["from"];
                 /** @description as from; exclusive */
                 to?: components["parameters"]["to"];
+                /** @description names are kept in at most 256 bytes, environments and versions in 128; a longer one is found by those */
                 service?: components["parameters"]["service"];
                 limit?: components["parameters"]["limit"];
                 /** @description `next` of the previous answer, with the same other parameters */

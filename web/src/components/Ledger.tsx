@@ -2,7 +2,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useMemo, useRef } from "react";
 import type { Line } from "../api/shapes.ts";
 import { totalOutside, type Account } from "../model/statement.ts";
-import { formatColumn, scaleFor, type Scale } from "../model/seconds.ts";
+import { formatSeconds, scaleFor } from "../model/seconds.ts";
 import { LedgerLine } from "./LedgerLine.tsx";
 import { usePrinting } from "./printing.ts";
 
@@ -49,7 +49,7 @@ export function Ledger({ account, opening, colourOf, selected, select, showSpan 
         {list.getVirtualItems().map((item) => {
           const row = rows[item.index] as Row;
           const position = { ref: list.measureElement, "data-index": item.index, style: { transform: `translateY(${item.start - 32}px)` } };
-          if (row === "outside") return <OutsideTitle key={item.key} position={position} account={account} scale={scale} rowIndex={item.index + 2} />;
+          if (row === "outside") return <OutsideTitle key={item.key} position={position} account={account} rowIndex={item.index + 2} />;
           return (
             <LedgerLine
               key={item.key} position={position} rowIndex={item.index + 2} line={row} scale={scale} opening={opening}
@@ -72,12 +72,12 @@ export interface Position {
   style: React.CSSProperties;
 }
 
-function OutsideTitle({ position, account, scale, rowIndex }: { position: Position; account: Account; scale: Scale; rowIndex: number }) {
+function OutsideTitle({ position, account, rowIndex }: { position: Position; account: Account; rowIndex: number }) {
   const total = totalOutside(account, "orphan");
   const overhang = totalOutside(account, "overhang");
   return (
     <div className="ledger-row outside-title" role="row" aria-rowindex={rowIndex} {...position}>
-      <span role="cell">Outside the account{total > 0 && <span className="bad"> · {formatColumn(total, scale)} {scale.unit} of orphan work</span>}{overhang > 0 && <span className="quiet"> · {formatColumn(overhang, scale)} {scale.unit} of overhang, blamed on nobody</span>}</span>
+      <span role="cell">Outside the account{total > 0 && <span className="bad"> · {formatSeconds(total)} of orphan work</span>}{overhang > 0 && <span className="quiet"> · {formatSeconds(overhang)} of overhang, blamed on nobody</span>}</span>
     </div>
   );
 }

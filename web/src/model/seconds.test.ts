@@ -13,11 +13,11 @@ describe("formatSeconds", () => {
 describe("formatColumn", () => {
   const scale = scaleFor(15);
   it("lines up", () => expect([1, -0.3, 12.34567].map((v) => formatColumn(v, scale))).toEqual(["1.000", "−0.300", "12.346"]));
-  it("never shows a debit as nothing", () => expect(formatColumn(-0.0001, scale)).toBe("−<0.001"));
+  it("never shows a debit as nothing", () => expect([-0.0001, 0.000_04, -12e-9, -0.0005].map((v) => formatColumn(v, scale))).toEqual(["−100 µs", "40 µs", "−12 ns", "−0.001"]));
   it("leaves out what is unknown", () => expect(formatColumn(null, scale)).toBe(""));
 });
 
 describe("formatRatio", () => {
-  it.each([[0, "0 %"], [0.0001, "<0.1 %"], [0.042, "4.2 %"], [0.5, "50 %"], [null, "–"]])("%s reads %s", (value, text) =>
+  it.each([[0, "0 %"], [0.0001, "<0.1 %"], [0.042, "4.2 %"], [0.5, "50 %"], [-0.4, "−40 %"], [-0.0001, ">−0.1 %"], [null, "–"]])("%s reads %s", (value, text) =>
     expect(formatRatio(value)).toBe(text));
 });

@@ -40,22 +40,20 @@ export function scaleFor(largest: number): Scale {
   return { unit: "µs", factor: 1e6, decimals: 1 };
 }
 
-/** A number for a column of `scale`. What would round to nothing says so instead of showing a zero. */
-export function formatColumn(value: number | null | undefined, scale: Scale, signed = false): string {
+/** A number for a column of `scale`. What would round to nothing there has a unit of its own. */
+export function formatColumn(value: number | null | undefined, scale: Scale): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "";
   const scaled = Math.abs(value) * scale.factor;
-  const smallest = 10 ** -scale.decimals;
-  const sign = value < 0 ? minus : signed && value > 0 ? "+" : "";
-  if (value !== 0 && scaled < smallest / 2) return `${sign}<${smallest.toFixed(scale.decimals)}`;
-  return sign + group(scaled.toFixed(scale.decimals));
+  if (value !== 0 && scaled < 10 ** -scale.decimals / 2) return formatSeconds(value);
+  return (value < 0 ? minus : "") + group(scaled.toFixed(scale.decimals));
 }
 
 export function formatRatio(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
-  const percent = value * 100;
+  const percent = Math.abs(value) * 100;
   if (percent === 0) return "0 %";
-  if (percent < 0.1) return "<0.1 %";
-  return `${percent >= 9.95 ? percent.toFixed(0) : trimZeros(percent.toFixed(1))} %`;
+  if (percent < 0.1) return value < 0 ? `>${minus}0.1 %` : "<0.1 %";
+  return `${value < 0 ? minus : ""}${percent >= 9.95 ? percent.toFixed(0) : trimZeros(percent.toFixed(1))} %`;
 }
 
 export function formatCount(value: number): string {

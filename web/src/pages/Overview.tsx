@@ -138,7 +138,7 @@ function RouteRow({ row, report, place, current, before }: RowProps) {
       <td className="range-cell"><MarginRange row={row} /></td>
       <td className={`num${(row.margin_p05_s ?? 0) < 0 ? " bad" : ""}`} data-label="p05">
         {formatSeconds(row.margin_p05_s)}
-        <span className="below">{was(formatSeconds(before?.margin_p05_s)) || (left === null ? "" : `${left < 0 ? "−" : ""}${formatRatio(Math.abs(left))}`)}</span>
+        <span className="below">{was(formatSeconds(before?.margin_p05_s)) || (left === null ? "" : formatRatio(left))}</span>
       </td>
       <td className={`num${(row.margin_p50_s ?? 0) < 0 ? " bad" : ""}`} data-label="Median">{formatSeconds(row.margin_p50_s)}<span className="below">{was(formatSeconds(before?.margin_p50_s))}</span></td>
       <td className="num" data-label="Budget">{formatSeconds(row.budget_p50_s)}<span className="below">{was(formatSeconds(before?.budget_p50_s))}</span></td>

@@ -7,6 +7,7 @@ import { Freshness } from "../components/Freshness.tsx";
 import { Icon } from "../components/Icon.tsx";
 import { Narrow } from "../components/Narrow.tsx";
 import { Outcome } from "../components/Outcome.tsx";
+import { SearchTools } from "../components/SearchTools.tsx";
 import { useRows } from "../components/rows.ts";
 import { zone } from "../components/settings.ts";
 import { Spent } from "../components/Spent.tsx";
@@ -50,6 +51,7 @@ export function Search() {
         </div>
         <div className="actions">
           <button type="button" className="button facets-toggle" aria-expanded={open} onClick={() => setOpen(!open)}>Filters</button>
+          <SearchTools key={query.toString()} filters={filters} without={without} />
         </div>
       </div>
       <Active filters={filters} change={change} exclusions={exclusions} exclude={exclude} clear={clear} />
