@@ -109,7 +109,33 @@ func drawSearch(f *frame, _ float64) (time.Duration, bool) {
 }
 
 func drawAccount(f *frame, _ float64) (time.Duration, bool) {
-	return f.call(stageAccount, "/account", f.spend(f.start, "edge", edgeWork), readAccount("/account"))
+	return f.call(stageAccount, "/account", f.spend(f.start, "edge", edgeWork), func(a *frame) (time.Duration, bool) {
+		at, ok := readAccount("/account")(a)
+		if ok {
+			at = a.askPoints(at)
+		}
+		return at, ok
+	})
+}
+
+// pointsLimit is how long account waits for its points. It stands in no span, only in the lengths of the calls.
+const pointsLimit = 250 * time.Millisecond
+
+// askPoints draws a call as services make it that have no budgets: from account to one of them that every twelfth time is slow, and then
+// works on after account has gone on without an answer. It returns when account goes on.
+func (f *frame) askPoints(at time.Duration) time.Duration {
+	work := f.spend(0, "points", 8*time.Millisecond)
+	if n := f.number() / 64; n%12 == 0 {
+		work = 400*time.Millisecond + time.Duration(n/12%300)*time.Millisecond
+	}
+	end := at + min(work+2*network, pointsLimit+time.Duration(f.number()%400)*time.Microsecond)
+	call := f.tape.span(f.service, "POST /points", tracepb.Span_SPAN_KIND_CLIENT, f.span.SpanId, at)
+	call.EndTimeUnixNano = f.nanos(end)
+	set(call, text("http.request.method", "POST"), text("peer.service", "points"))
+	served := f.tape.span("points", "POST /points", tracepb.Span_SPAN_KIND_SERVER, call.SpanId, at+network)
+	served.EndTimeUnixNano = f.nanos(at + network + work)
+	set(served, text("http.request.method", "POST"), text("http.route", "/points"), integer("http.response.status_code", 200))
+	return end
 }
 
 // drawReport is the route whose margin shrinks: what it collects has grown to the given share of what it is today.

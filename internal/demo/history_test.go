@@ -6,6 +6,9 @@ import (
 
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
+	"github.com/laxity-dev/laxity/internal/limit"
+	"github.com/laxity-dev/laxity/internal/tracefile"
+	"github.com/laxity-dev/laxity/internal/verdict"
 	"github.com/laxity-dev/laxity/sdk/budgetattr"
 )
 
@@ -37,8 +40,8 @@ func attribute64(s *tracepb.Span, key string) (float64, bool) {
 func TestHistoryOfTwoWeeks(t *testing.T) {
 	now := time.Date(2026, 5, 20, 12, 0, 0, 0, time.UTC)
 	all := drawHistory(14, now)
-	if len(all) < 10_000 || len(all) > 50_000 {
-		t.Errorf("%d spans, expected a bounded volume of 10,000 to 50,000", len(all))
+	if len(all) < 10_000 || len(all) > 60_000 {
+		t.Errorf("%d spans, expected a bounded volume of 10,000 to 60,000", len(all))
 	}
 	type sum struct{ margin, n float64 }
 	margins := map[string]sum{}
@@ -90,5 +93,22 @@ func TestHistoryDrawnAgainCountsNothingTwice(t *testing.T) {
 	}
 	if len(first) != len(again) || shared < len(first)/3 {
 		t.Errorf("%d spans, %d when drawn again, %d of them a day later", len(first), len(again), shared)
+	}
+}
+
+// What account does not say, the lengths of its calls do, after two days already.
+func TestHistoryHasOneHiddenLimit(t *testing.T) {
+	var calls []verdict.Call
+	History(1, 2, time.Date(2026, 5, 20, 12, 0, 0, 0, time.UTC), func(_ time.Time, trace []*tracepb.ResourceSpans) bool {
+		calls = append(calls, verdict.Calls(tracefile.Spans(trace))...)
+		return true
+	})
+	found := limit.Find(calls)
+	if len(found) != 1 {
+		t.Fatalf("%+v, want one limit", found)
+	}
+	edge := verdict.Edge{Caller: "account", Peer: "points", Operation: "POST /points"}
+	if l := found[0]; l.Edge != edge || l.At != pointsLimit || !l.Round || l.Cut < 10 || l.Outlived != l.Cut {
+		t.Errorf("%+v", l)
 	}
 }
