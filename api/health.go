@@ -121,6 +121,13 @@ func (s *Server) workerCheck(ctx context.Context) healthCheck {
 	if lag := s.config.Now().Sub(judged); lag > workerLag {
 		return healthCheck{"worker", checkWarn, fmt.Sprintf("the worker is %d minutes behind", int(lag.Minutes())), advice}
 	}
+	counted, ok := progress[storage.StepStretches]
+	if !ok {
+		return healthCheck{"worker", checkOK, "judges what arrives; nothing is counted for reports over much traffic yet", advice}
+	}
+	if lag := s.config.Now().Sub(counted); lag > workerLag {
+		return healthCheck{"worker", checkWarn, fmt.Sprintf("judges what arrives, but counts for reports over much traffic %d minutes behind, which take longer meanwhile", int(lag.Minutes())), advice}
+	}
 	return healthCheck{Name: "worker", Status: checkOK, Text: "judges what arrives"}
 }
 

@@ -93,15 +93,20 @@ func TestHealthKnowsTheWorker(t *testing.T) {
 	store := storagetest.Open(t)
 	server := newServer(t, store, nil)
 	for _, c := range []struct {
-		judged time.Time
-		want   string
+		judged, counted time.Time
+		want            string
 	}{
-		{time.Time{}, "no worker has judged a trace yet"},
-		{now.Add(-time.Hour), "the worker is 60 minutes behind"},
-		{now.Add(-time.Minute), "judges what arrives"},
+		{time.Time{}, time.Time{}, "no worker has judged a trace yet"},
+		{now.Add(-time.Hour), time.Time{}, "the worker is 60 minutes behind"},
+		{now.Add(-time.Minute), time.Time{}, "nothing is counted for reports over much traffic yet"},
+		{now.Add(-time.Minute), now.Add(-time.Hour), "over much traffic 60 minutes behind"},
+		{now.Add(-time.Minute), now.Add(-time.Minute), `"judges what arrives"`},
 	} {
-		if !c.judged.IsZero() {
-			if err := store.SetProgress(t.Context(), storage.StepVerdicts, c.judged); err != nil {
+		for step, at := range map[storage.Step]time.Time{storage.StepVerdicts: c.judged, storage.StepStretches: c.counted} {
+			if at.IsZero() {
+				continue
+			}
+			if err := store.SetProgress(t.Context(), step, at); err != nil {
 				t.Fatal(err)
 			}
 		}
