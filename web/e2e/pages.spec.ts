@@ -329,6 +329,29 @@ describe("problems", () => {
     expect(await page.locator(".routes tbody tr").count()).toBeGreaterThan(0);
   });
 
+  it.each([
+    ["that judging is behind", new Date(Date.now() - 3_600_000).toISOString(), "findings of the last 60 min are missing"],
+    ["that nothing is judged, instead of that all is well", null, "nothing is judged yet"],
+  ])("says %s", async (_, watermark, said) => {
+    const opened = await open(browser, wide);
+    ({ page, complaints } = opened);
+    close = () => opened.context.close();
+    await page.route("**/api/v1/reports/orphans*", async (route) => {
+      const answer = (await (await route.fetch()).json()) as object;
+      await route.fulfill({ json: { ...answer, watermark, ...(watermark ? {} : { rows: [] }) } });
+    });
+    for (const path of ["/?from=now-7d", "/orphans?from=now-7d"]) {
+      await page.goto(base() + path);
+      await settled(page);
+      await page.locator(".facts .warn", { hasText: said }).waitFor();
+    }
+    if (!watermark) {
+      expect(await page.locator("h1").first().textContent()).toBe("Nothing is judged yet");
+      await page.getByText("laxity worker").last().waitFor();
+    }
+    expect(complaints).toEqual([]);
+  });
+
   it("says how to send the first trace", async () => {
     const opened = await open(browser, wide);
     ({ page } = opened);

@@ -118,6 +118,7 @@ function Orphans({ place }: { place: PlaceState }) {
   const orphans = useReport("orphans", {}, place.window);
   if (!orphans.data) return <Pending what="orphan work" error={orphans.error} />;
   const said = orphanConcern(orphans.data.rows);
+  if (orphans.data.watermark === null) return <Concern tone="warn" path={path(place, "/orphans")}>Nothing is judged yet, so nobody knows who works for callers that left</Concern>;
   if (!said) return <Concern tone="good" path={path(place, "/orphans")}>Nobody works for callers that left</Concern>;
   const groups = groupBy(byPlace(orphans.data.rows), (row) => row.service, orphans.data.rows.some((row) => row.orphan_s > 0) ? (row) => row.orphan_s : forNobody).filter((group) => group.total > 0);
   return (

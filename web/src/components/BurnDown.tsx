@@ -52,15 +52,22 @@ export const BurnDown = memo(function BurnDown({ charges, origin, range, opening
       {opening !== null && (
         <>
           <Label at={position(range, origin)} y={2} text={formatSeconds(opening)} />
-          <Label at={position(range, origin + last.to)} y={Math.max(18, (y(last.after) / height) * 70 - 8)} text={formatSeconds(closing)} bad={(closing ?? 0) < 0} />
+          <Label at={position(range, origin + last.to)} y={endLabel(position(range, origin + last.to), (y(last.after) / height) * 70)} text={formatSeconds(closing)} bad={(closing ?? 0) < 0} />
         </>
       )}
     </>
   );
 });
 
+// Left of the end of the line a label stands above it, or it would hide it.
+const left = 0.85;
+
+function endLabel(at: number, end: number): number {
+  return at > left ? Math.max(0, end - 28) : Math.max(18, end - 8);
+}
+
 function Label({ at, y, text, bad = false }: { at: number; y: number; text: string; bad?: boolean }) {
   if (at < -0.01 || at > 1.01) return null;
-  const side = at > 0.85 ? { right: `${(1 - at) * 100}%` } : { left: `${at * 100}%` };
+  const side = at > left ? { right: `${(1 - at) * 100}%` } : { left: `${at * 100}%` };
   return <span className={`burn-label${bad ? " bad" : ""}`} style={{ ...side, top: y, margin: "0 4px" }}>{text}</span>;
 }

@@ -1,21 +1,26 @@
 import { useEffect, useState } from "react";
-import { ago, formatInstant, secondsSince } from "../model/instants.ts";
+import { ago, formatInstant } from "../model/instants.ts";
+import { judgingConcern } from "../model/judging.ts";
 import { Icon } from "./Icon.tsx";
 import { zone } from "./settings.ts";
 
-// The watermark trails by a minute or two when all is well.
-const behind = 600;
+interface Props {
+  watermark: string | null;
+  provisional: boolean;
+  /** The watermark of what was judged, where the page shows more than what rests on the other. */
+  judged?: string | null | undefined;
+}
 
 /** Up to when the numbers are final. Whatever is younger may still change. The age goes on while the page stays open. */
-export function Freshness({ watermark, provisional }: { watermark: string | null; provisional: boolean }) {
+export function Freshness({ watermark, provisional, judged = watermark }: Props) {
   const shown = zone.use();
   const now = useNow();
-  const late = watermark !== null && secondsSince(watermark, now) > behind;
+  const concern = judgingConcern(judged, now);
   return (
-    <span title={watermark ? `Spans ingested before ${formatInstant(watermark, shown)} are judged and final` : "Everything is judged while reading"}>
-      {watermark ? <>Final up to <b>{ago(watermark, now)}</b></> : <>Judged while reading</>}
-      {provisional && <> · <b>provisional</b>, may still change</>}
-      {late && <span className="warn"> · <Icon name="warn" /> judging is behind; findings of the last minutes are missing</span>}
+    <span {...(watermark ? { title: `Spans ingested before ${formatInstant(watermark, shown)} are judged and final` } : {})}>
+      {watermark && <>Final up to <b>{ago(watermark, now)}</b></>}
+      {watermark && provisional && <> · <b>provisional</b>, may still change</>}
+      {concern && <span className="warn">{watermark && " · "}<Icon name="warn" /> {concern}</span>}
     </span>
   );
 }

@@ -50,7 +50,7 @@ export function ReportPage<Name extends ReportName>({ name, title, sentence, non
       <div className="page-head">
         <div>
           <p className="kicker">{title}</p>
-          <h1>{answer ? (answer.rows.length > 0 ? sentence(answer.rows) : none.title) : title}</h1>
+          <h1>{answer ? (answer.rows.length > 0 ? sentence(answer.rows) : answer.watermark === null ? "Nothing is judged yet" : none.title) : title}</h1>
           <p className="facts small">
             <span>{windowLabel(place.window, shown)}</span>
             {place.compared && <span>against {comparisonShort[place.comparison]}{compared.isError && ", which could not be read"}</span>}
@@ -63,7 +63,7 @@ export function ReportPage<Name extends ReportName>({ name, title, sentence, non
       {answer && <Stale error={report.error} at={report.dataUpdatedAt} retry={report.refetch} />}
       {report.isPending && <Loading what={title} rows={10} />}
       {report.isError && !answer && <Failure error={report.error} retry={report.refetch} />}
-      {answer && answer.rows.length === 0 && <NothingHere place={place} names={reportFilters[name]} leaves={leaves} newest={data?.newest_at ?? null}>{none.text}</NothingHere>}
+      {answer && answer.rows.length === 0 && <NothingHere place={place} names={reportFilters[name]} leaves={leaves} newest={data?.newest_at ?? null}>{answer.watermark === null ? <>What is here comes from a worker: run <code>laxity worker</code> for this database, or everything with <code>laxity up</code>.</> : none.text}</NothingHere>}
       {answer && answer.rows.length > 0 && (
         <div className={report.isPlaceholderData ? "stack stale" : "stack"} aria-busy={report.isPlaceholderData}>
           {visual?.({ answer, before, place })}

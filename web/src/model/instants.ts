@@ -29,11 +29,15 @@ export function secondsSince(instant: string, now: number): number {
   return Math.max(0, (now - Number(nanos(instant) / 1_000_000n)) / 1000);
 }
 
-/** How long ago something was, in the one unit that matters. */
-export function ago(instant: string, now: number): string {
+/** The time since an instant, in the one unit that matters. */
+export function lengthSince(instant: string, now: number): string {
   const seconds = secondsSince(instant, now);
-  if (seconds < 90) return `${Math.round(seconds)} s ago`;
-  if (seconds < 5400) return `${Math.round(seconds / 60)} min ago`;
-  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h ago`;
-  return `${Math.round(seconds / 86_400)} d ago`;
+  if (seconds < 90) return `${Math.round(seconds)} s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`;
+  return `${Math.round(seconds / 86_400)} d`;
+}
+
+export function ago(instant: string, now: number): string {
+  return `${lengthSince(instant, now)} ago`;
 }

@@ -53,13 +53,15 @@ function Facts({ report, place }: { report: Answer<MarginRow>; place: PlaceState
   const shown = zone.use();
   const requests = report.rows.reduce((sum, row) => sum + row.requests, 0);
   const missed = missedOverall(report.rows);
+  // Margins are read as they arrive; orphan work and the other findings of this page wait for a worker.
+  const judged = useReport("orphans", {}, place.window).data?.watermark;
   return (
     <p className="facts small">
       <span>{windowLabel(place.window, shown)}</span>
       {place.compared && <span>against {comparisonShort[place.comparison]}</span>}
       <span><b>{formatCount(requests)}</b> requests</span>
       {missed !== null && <span><b>{formatRatio(missed)}</b> of those with a budget missed</span>}
-      <Freshness watermark={report.watermark} provisional={report.rows.some((row) => row.provisional)} />
+      <Freshness watermark={report.watermark} provisional={report.rows.some((row) => row.provisional)} judged={judged} />
     </p>
   );
 }

@@ -11,6 +11,7 @@ import { TraceHead } from "../components/TraceHead.tsx";
 import { mostPrintedSpans, Waterfall } from "../components/Waterfall.tsx";
 import { assignColours } from "../model/colours.ts";
 import { shortID } from "../model/ids.ts";
+import { formatCount } from "../model/seconds.ts";
 import { readAccount, violationSpans } from "../model/statement.ts";
 import { clampRange, extent, type Range } from "../model/timeline.ts";
 import { buildForest, parents, visibleNodes, type Node } from "../model/tree.ts";
@@ -172,7 +173,7 @@ function Loaded({ id, trace, statement, problem }: LoadedProps) {
         )}
         {account && statement && (
           <section className={`panel pane${pane === "ledger" || !trace ? " active" : ""}`} aria-label="Statement">
-            <div className="pane-bar"><h2>Statement of account</h2><span className="quiet small">{statement.lines.length} lines</span></div>
+            <div className="pane-bar"><h2>Statement of account</h2><span className="quiet small">{formatCount(statement.lines.length)} lines</span></div>
             <Ledger
               account={account} opening={statement.opening_s} colourOf={colourOf} selected={selection.line?.n ?? null}
               select={selection.selectLine} showSpan={(span) => { reveal(span); selection.setView("waterfall"); }}
