@@ -28,11 +28,11 @@ type grownStage struct {
 type spentSeries struct {
 	service, route string
 	place          storage.Place
-	days           []storage.SpentDay
+	days           []storage.SpentAt
 }
 
 // seriesOf cuts days, which come in order, into series.
-func seriesOf(days []storage.SpentDay) []spentSeries {
+func seriesOf(days []storage.SpentAt) []spentSeries {
 	var all []spentSeries
 	for i := 0; i < len(days); {
 		j := i
@@ -84,7 +84,7 @@ func grownStages(series []spentSeries) []grownStage {
 	if whole < 0 {
 		return []grownStage{}
 	}
-	var days []storage.SpentDay
+	var days []storage.SpentAt
 	for _, d := range series[whole].days {
 		if d.Seen >= trend.MinAnswered {
 			days = append(days, d)
@@ -99,11 +99,11 @@ func grownStages(series []spentSeries) []grownStage {
 	for _, s := range series {
 		amounts := map[time.Time]float64{}
 		for _, d := range s.days {
-			amounts[d.Day] = d.Amount
+			amounts[d.At] = d.Amount
 		}
 		points := make([]trend.Point, len(days))
 		for i, d := range days {
-			points[i] = trend.Point{Day: d.Day, Value: amounts[d.Day] / d.Requests}
+			points[i] = trend.Point{Day: d.At, Value: amounts[d.At] / d.Requests}
 			if s.place.Kind == "" {
 				points[i].Value *= -1 // a budget that shrinks takes from the margin
 			}
@@ -177,8 +177,8 @@ func (s *Server) stageTrends(ctx context.Context, w storage.Window, services []s
 		var ratios, means []trend.Point
 		for _, d := range series.days {
 			if d.Seen >= trend.MinAnswered && d.Calls > 0 {
-				ratios = append(ratios, trend.Point{Day: d.Day, Value: d.Degraded / d.Calls})
-				means = append(means, trend.Point{Day: d.Day, Value: d.Amount / d.Requests})
+				ratios = append(ratios, trend.Point{Day: d.At, Value: d.Degraded / d.Calls})
+				means = append(means, trend.Point{Day: d.At, Value: d.Amount / d.Requests})
 			}
 		}
 		a, ok := trend.Of(ratios)

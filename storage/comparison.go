@@ -135,7 +135,7 @@ func (db *DB) planComparison(ctx context.Context, q ComparisonQuestion) (later, 
 	if q.Before.To.After(q.To) {
 		wide.To = q.Before.To
 	}
-	if later, err = db.planTally(ctx, q.Window, wide); err == nil && later != nil {
+	if later, err = db.planTally(ctx, q.Window, wide, asOne); err == nil && later != nil {
 		before = later.over(q.Before)
 	}
 	return later, before, err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -108,6 +109,38 @@ func (c *cover) descend(r rollups, oldest time.Time) {
 	c.dirtyMinutes, c.dirtyHours, c.dirtyDays = sorted(minutes), sorted(hours), sorted(days)
 }
 
+// buckets is the statements of the buckets that a cover is read from, each made of a part: of days, of hours where days do not reach or
+// are dirty, and so of the shortest ones.
+func (c cover) buckets(part string, days, hours, minutes Step) []string {
+	of := func(table Step, name, clean string) string {
+		return strings.NewReplacer("@table", string(table), "@from", name+"_0", "@to", name+"_1", "@clean", clean).Replace(part)
+	}
+	clean := func(name string) string {
+		return "(empty({dirty_" + name + "s:Array(Int64)}) OR start NOT IN {dirty_" + name + "s:Array(Int64)})"
+	}
+	// Outside of the longer buckets, and inside of those that are dirty.
+	outside := func(name string, length time.Duration, dirty []time.Time) string {
+		at := func(end string) string { return "fromUnixTimestamp64Nano({" + end + ":Int64}, 'UTC')" }
+		condition := "at < " + at(name+"_0") + " OR at >= " + at(name+"_1")
+		if len(dirty) > 0 {
+			condition += " OR at >= " + at("dirty_"+name+"_0") + " AND at < " + at("dirty_"+name+"_1") +
+				fmt.Sprintf(" AND start - start %% %d IN {dirty_%ss:Array(Int64)}", length, name)
+		}
+		return "(" + condition + ")"
+	}
+	parts := []string{of(days, "day", clean("day"))}
+	if c.hours != c.days || len(c.dirtyDays) > 0 {
+		parts = append(parts, of(hours, "hour", outside("day", 24*time.Hour, c.dirtyDays)+" AND "+clean("hour")))
+	}
+	if c.minutes != c.hours || len(c.dirtyHours) > 0 {
+		parts = append(parts, of(minutes, "minute", outside("hour", time.Hour, c.dirtyHours)))
+	}
+	return parts
+}
+
+// edged reports whether there is time around the shortest buckets.
+func (c cover) edged() bool { return c.From.Before(c.minutes.From) || c.minutes.To.Before(c.To) }
+
 func ceil(at time.Time, length time.Duration) time.Time {
 	if floor := at.Truncate(length); floor.Before(at) {
 		return floor.Add(length)
@@ -150,40 +183,22 @@ func (c cover) parameters() map[string]any {
 	return all
 }
 
-//go:embed queries/retention.sql
-var retentionSQL string
-
 //go:embed queries/dirty.sql
 var dirtySQL string
 
 // maxDirty bounds the buckets that are read one by one; with more, the rollups have nothing to give yet.
 const maxDirty = 20_000
 
-// rollupState reads what a cover of the window is planned by; ok is false where the rollups cannot help.
-func (db *DB) rollupState(ctx context.Context, w Window) (state rollups, ok bool, err error) {
-	progress, err := db.Progress(ctx)
-	if err != nil || progress[StepMinutes].IsZero() || progress[StepHours].IsZero() {
-		return state, false, err
+// rollupState reads what a cover of the window is planned by; ok is false where the rollups cannot help. Watermarks of a moment ago only
+// make more buckets dirty.
+func (db *DB) rollupState(ctx context.Context, known *tallyState, w Window) (state rollups, ok bool, err error) {
+	progress := known.progress
+	if progress[StepMinutes].IsZero() || progress[StepHours].IsZero() {
+		return state, false, nil
 	}
-	engine, err := db.Engine(ctx)
-	if err != nil {
-		return state, false, err
+	state = rollups{
+		now: known.now.Add(time.Since(known.asked)), watermark: progress[StepMinutes], keepMinutes: known.keep[StepMinutes], keepHours: known.keep[StepHours],
 	}
-	state.now, state.watermark = engine.Now, progress[StepMinutes]
-	keep := map[string]time.Duration{}
-	err = db.ask(ctx, retentionSQL, func(rows driver.Rows) error {
-		var name string
-		var seconds int64
-		err := rows.Scan(&name, &seconds)
-		if keep[name] = time.Duration(seconds) * time.Second; seconds == 0 {
-			keep[name] = 100 * 365 * 24 * time.Hour
-		}
-		return err
-	}, nil)
-	if err != nil {
-		return state, false, question("retention of the rollups", err)
-	}
-	state.keepMinutes, state.keepHours = keep[string(StepMinutes)], keep[string(StepHours)]
 	lists := []*[]time.Time{nil, &state.dirtyMinutes, &state.dirtyHours, &state.dirtyDays}
 	days := int64(0)
 	if at, done := progress[StepDays]; done {

@@ -126,32 +126,30 @@ func (db *DB) Dependencies(ctx context.Context, q ReportQuestion) ([]DependencyR
 
 // talliedDependencies asks tallies for the window and for its baseline.
 func (db *DB) talliedDependencies(ctx context.Context, q ReportQuestion) ([]foundDependency, error) {
-	ask := func(ctx context.Context, plan *tallyPlan) ([]foundDependency, error) {
-		parameters := q.parameters()
-		parameters["limit"] = maxDependencies * classes
-		measured, err := tallied(ctx, db, "dependencies", plan, parameters, func(r *measuredCalls) []any {
-			return []any{&r.place[0], &r.place[1], &r.place[2], &r.class, &r.represents, &r.times, (*map[int16]uint64)(&r.slots), instant{&r.latest}, &r.order, &r.shown}
+	parameters := q.parameters()
+	parameters["limit"] = maxDependencies * classes
+	usual := map[[3]string]measuredCalls{}
+	asking, asked := errgroup.WithContext(ctx)
+	asking.Go(func() error {
+		earlier, err := tallied(asked, db, "usual", q.tally.over(q.Baseline()), parameters, func(r *measuredCalls) []any {
+			return []any{&r.place[0], &r.place[1], &r.place[2], &r.times, (*map[int16]uint64)(&r.slots)}
 		})
-		return assemble(measured), err
-	}
-	var earlier []foundDependency
-	asking, ctx := errgroup.WithContext(ctx)
-	asking.Go(func() (err error) {
-		earlier, err = ask(ctx, q.tally.over(q.Baseline()))
+		for _, r := range earlier {
+			usual[r.place] = r
+		}
 		return err
 	})
-	rows, err := ask(ctx, q.tally)
+	measured, err := tallied(asked, db, "dependencies", q.tally, parameters, func(r *measuredCalls) []any {
+		return []any{&r.place[0], &r.place[1], &r.place[2], &r.class, &r.represents, &r.times, (*map[int16]uint64)(&r.slots), instant{&r.latest}, &r.order, &r.shown}
+	})
 	if err := errors.Join(err, asking.Wait()); err != nil {
 		return nil, err
 	}
-	before := make(map[[3]string]foundDependency, len(earlier))
-	for _, r := range earlier {
-		before[[3]string{r.Service, r.Peer, r.Stage}] = r
-	}
+	rows := assemble(measured)
 	for i := range rows {
 		r := &rows[i]
-		b := before[[3]string{r.Service, r.Peer, r.Stage}]
-		r.BaselineCalls, r.usual, r.base = b.BaselineCalls, b.usual, b.base
+		before := usual[[3]string{r.Service, r.Peer, r.Stage}]
+		r.BaselineCalls, r.usual, r.base = before.times, before.slots.quantile(0.99), before.slots.quantile(0.5)
 	}
 	slices.SortFunc(rows, func(a, b foundDependency) int {
 		return cmp.Or(cmp.Compare(b.prominence(), a.prominence()), cmp.Compare(b.seen, a.seen), cmp.Compare(a.Service, b.Service),
@@ -191,12 +189,11 @@ func assemble(measured []measuredCalls) []foundDependency {
 		}
 		r := foundDependency{
 			seen: whole.times + cut.times, allowed: allowance.times, answered: between.times,
-			allowance: allowance.slots.quantile(0.5), usual: whole.slots.quantile(0.99), latency: whole.slots.plus(cut.slots).quantile(0.5),
-			base: whole.slots.quantile(0.5), between: between.slots.quantile(0.5),
+			allowance: allowance.slots.quantile(0.5), latency: whole.slots.plus(cut.slots).quantile(0.5), between: between.slots.quantile(0.5),
 			fresh: fresh.slots.quantile(0.5), freshTail: fresh.slots.quantile(0.99), reused: reused.slots.quantile(0.5), reusedTail: reused.slots.quantile(0.99),
 		}
 		r.Service, r.Peer, r.Stage = place[0], place[1], place[2]
-		r.Calls, r.Cut, r.BaselineCalls = whole.represents+cut.represents, cut.represents, whole.times
+		r.Calls, r.Cut = whole.represents+cut.represents, cut.represents
 		r.Fresh.Calls, r.Reused.Calls = fresh.represents, reused.represents
 		r.Examples, r.lastSeen = examples(whole, cut), whole.latest
 		if r.lastSeen.Before(cut.latest) {

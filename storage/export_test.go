@@ -7,7 +7,7 @@ func (db *DB) Roll() { db.exact, db.exactReports = 0, 0 }
 
 // TalliedStatement is the statement of a report from tallies over a window with edges of what no bucket covers, and its parameters.
 func (db *DB) TalliedStatement(ctx context.Context, name string, w Window) (string, map[string]any, error) {
-	plan, err := db.planTally(ctx, w, w)
+	plan, err := db.planTally(ctx, w, w, asOne)
 	if err != nil || plan == nil {
 		return "", nil, err
 	}

@@ -46,7 +46,7 @@ func (db *DB) Facets(ctx context.Context, q FacetQuestion) (Facets, error) {
 	parameters["limit"] = q.Limit
 	sql := facetsSQL
 	if q.all() {
-		plan, err := db.planTally(ctx, q.Window, q.Window)
+		plan, err := db.planTally(ctx, q.Window, q.Window, asOne)
 		if err != nil {
 			return answer, err
 		}

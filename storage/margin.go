@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -48,13 +49,17 @@ func (db *DB) PlanMargins(ctx context.Context, q MarginQuestion, width time.Dura
 	if q.EntryFilter != (EntryFilter{}) {
 		return q, nil // rollups do not know these
 	}
+	known, err := db.tallyState(ctx)
+	if err != nil {
+		return q, err
+	}
 	var crowded bool
 	asking, asked := errgroup.WithContext(ctx)
 	asking.Go(func() (err error) {
-		crowded, err = db.isCrowded(asked, q.Window)
+		crowded, err = db.isCrowded(asked, known, q.Window)
 		return question("cover of margins", err)
 	})
-	state, ok, err := db.rollupState(asked, q.Window)
+	state, ok, err := db.rollupState(asked, known, q.Window)
 	if err := errors.Join(err, asking.Wait()); err != nil {
 		return q, err
 	}
@@ -65,37 +70,35 @@ func (db *DB) PlanMargins(ctx context.Context, q MarginQuestion, width time.Dura
 	return q, nil
 }
 
-// isCrowded reports whether a window has more hops than margins are read from, or not all of those that rollups know of. That it does is
-// remembered for a moment: a page asks for the same window more than once.
-func (db *DB) isCrowded(ctx context.Context, w Window) (bool, error) {
-	key, now := [2]int64{w.From.UnixNano(), w.To.UnixNano()}, time.Now()
-	db.crowded.Lock()
-	known := db.crowded.at[key]
-	db.crowded.Unlock()
-	if now.Sub(known) < stateAge {
+// isCrowded reports whether a window has more hops than margins are read from, or not all of those that rollups know of.
+func (db *DB) isCrowded(ctx context.Context, known *tallyState, w Window) (bool, error) {
+	if known.within(w) > db.exact {
 		return true, nil
 	}
 	var hops, entries, rolled uint64
 	parameters := w.parameters()
 	parameters["exact"] = db.exact
 	err := db.ask(ctx, marginCoverSQL, func(rows driver.Rows) error { return rows.Scan(&hops, &entries, &rolled) }, parameters)
-	if err != nil || hops <= db.exact && entries >= rolled {
-		return false, err
-	}
-	db.crowded.Lock()
-	defer db.crowded.Unlock()
-	if db.crowded.at == nil || len(db.crowded.at) >= maxCrowded {
-		db.crowded.at = map[[2]int64]time.Time{}
-	}
-	db.crowded.at[key] = now
-	return true, nil
+	return hops > db.exact || entries < rolled, err
 }
-
-// maxCrowded bounds the windows that are remembered.
-const maxCrowded = 1000
 
 //go:embed queries/margin_rolled.sql
 var marginRolledSQL string
+
+//go:embed queries/margin_part.sql
+var marginPartSQL string
+
+//go:embed queries/margin_edges.sql
+var marginEdgesSQL string
+
+// marginRows is the statement of what a cover is read from: buckets, and hops where no bucket is or what it has may have changed.
+func (c cover) marginRows() string {
+	parts := c.buckets(marginPartSQL, StepDays, StepHours, StepMinutes)
+	if c.edged() || len(c.dirtyMinutes) > 0 {
+		parts = append(parts, marginEdgesSQL)
+	}
+	return strings.Join(parts, "    UNION ALL\n")
+}
 
 // rolledMargin is one row of margin_rolled.sql.
 type rolledMargin struct {
@@ -113,7 +116,7 @@ func (db *DB) rolledMargins(ctx context.Context, q MarginQuestion, from *cover, 
 	}
 	parameters["bucket"], parameters["limit"], parameters["skip"] = int64(width), limit, skip
 	var answer []rolledMargin
-	err := db.ask(ctx, marginRolledSQL, func(rows driver.Rows) error {
+	err := db.ask(ctx, strings.Replace(marginRolledSQL, "@rows", from.marginRows(), 1), func(rows driver.Rows) error {
 		var r rolledMargin
 		var found marginColumns
 		var budget int64

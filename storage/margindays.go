@@ -30,11 +30,12 @@ func (db *DB) MarginDays(ctx context.Context, w Window, service, route string) (
 	err := db.ask(ctx, marginDaysSQL, func(rows driver.Rows) error {
 		var d MarginDay
 		var at int64
-		var p05 float64
-		if err := rows.Scan(&d.Service, &d.Route, &at, &d.Answered, &d.WithBudget, &d.Missed, &p05); err != nil {
+		var slot int16
+		var part float64
+		if err := rows.Scan(&d.Service, &d.Route, &at, &d.Answered, &d.WithBudget, &d.Missed, &slot, &part); err != nil {
 			return err
 		}
-		d.Day, d.P05 = time.Unix(0, at).UTC(), time.Duration(p05)
+		d.Day, d.P05 = time.Unix(0, at).UTC(), time.Duration(within(slot, part))
 		answer = append(answer, d)
 		return nil
 	}, map[string]any{

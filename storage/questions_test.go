@@ -360,7 +360,7 @@ func TestQuestionsUseTheirIndexes(t *testing.T) {
 	entry := url.Values{
 		"param_before_ts": {strconv.FormatInt(math.MaxInt64, 10)}, "param_before_trace": {id}, "param_before_span": {id[:16]},
 		"param_exhausted": {`\N`}, "param_answered": {`\N`}, "param_duration_lt": {`\N`}, "param_duration_gt": {`\N`},
-		"param_bucket": {"60000000000"}, "param_measure": {"margin"},
+		"param_bucket": {"60000000000"}, "param_measure": {"margin"}, "param_services": {"[]"},
 		"param_stage": {""}, "param_peer": {""}, "param_cause": {""}, "param_phase": {""},
 		"param_rule": {""}, "param_judged": {"0"}, "param_before": {"0"},
 	}
@@ -430,7 +430,7 @@ func TestTalliesUseTheirKeys(t *testing.T) {
 	seed(t, store)
 	judge(t, store)
 	store.Roll()
-	entry := url.Values{"param_service": {"assistant"}, "param_limit": {"10"}, "param_skip": {"0"}, "param_rate": {"0.001"}, "param_services": {"[]"}, "param_keys": {"[]"}}
+	entry := url.Values{"param_service": {"assistant"}, "param_limit": {"10"}, "param_skip": {"0"}, "param_rate": {"0.001"}, "param_services": {"[]"}, "param_keys": {"[]"}, "param_bucket": {"3600000000000"}}
 	for _, name := range []string{"route", "stage", "peer", "cause", "phase", "rule", "either"} {
 		entry.Set("param_"+name, "")
 	}
@@ -440,7 +440,7 @@ func TestTalliesUseTheirKeys(t *testing.T) {
 	for name, subject := range map[string]string{
 		"stages": "calls", "cancellations": "entries", "local": "entries", "phases": "phases", "retries": "attempts", "propagation": "edges",
 		"dependencies": "calls", "reserves": "calls", "conformance": "services", "services": "services", "findings": "findings", "orphans": "stops",
-		"advice": "calls", "advice_routes": "entries", "facets": "facets", "spending": "spending", "spent_days": "spending",
+		"advice": "calls", "advice_routes": "entries", "facets": "facets", "spending": "spending", "spent": "spending", "usual": "calls", "busy": "entries",
 	} {
 		sql, parameters, err := store.TalliedStatement(t.Context(), name, storage.Window{From: day.From.Add(time.Minute), To: day.To})
 		if err != nil || sql == "" {

@@ -76,8 +76,13 @@ func reported[Row any](ctx context.Context, db *DB, name, hops string, q ReportQ
 	return tallied(ctx, db, name, q.tally, q.parameters(), columns)
 }
 
-// report asks for rows, each scanned into a new one.
+// report asks for a report from hops, verdicts or accounts.
 func report[Row any](ctx context.Context, db *DB, name, sql string, q interface{ parameters() map[string]any }, columns func(*Row) []any) ([]Row, error) {
+	return rowsOf(ctx, db, "report "+name, sql, q.parameters(), columns)
+}
+
+// rowsOf asks for rows, each scanned into a new one.
+func rowsOf[Row any](ctx context.Context, db *DB, noun, sql string, parameters map[string]any, columns func(*Row) []any) ([]Row, error) {
 	answer := []Row{}
 	err := db.ask(ctx, sql, func(rows driver.Rows) error {
 		var row Row
@@ -86,8 +91,8 @@ func report[Row any](ctx context.Context, db *DB, name, sql string, q interface{
 		}
 		answer = append(answer, row)
 		return nil
-	}, q.parameters())
-	return answer, question("report "+name, err)
+	}, parameters)
+	return answer, question(noun, err)
 }
 
 // optionalSeconds scans nanoseconds, NULL as nil.

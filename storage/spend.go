@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-
 	"github.com/laxity-dev/laxity/internal/span"
 )
 
@@ -39,34 +37,15 @@ type SpendBucket struct {
 //go:embed queries/report_spend.sql
 var spendSQL string
 
-// maxSpendRows bounds the rows read for one answer.
-const maxSpendRows = 1_000_000
-
-// spentAt is one row of report_spend.sql; Amount is in seconds.
-type spentAt struct {
-	service, route string
-	Place
-	at                                time.Time
-	amount, calls, degraded, requests float64
-}
-
 // Spend answers with what requests were granted and what they spent where, in buckets of a width: route by route, the budget first,
 // then the places that took the most. Every place has all buckets of its route.
 func (db *DB) Spend(ctx context.Context, q ReportQuestion, width time.Duration) ([]SpendRow, error) {
-	parameters := q.parameters()
-	parameters["bucket"], parameters["limit"] = int64(width), maxSpendRows
-	var found []spentAt
-	err := db.ask(ctx, spendSQL, func(rows driver.Rows) error {
-		var s spentAt
-		err := rows.Scan(&s.service, &s.route, &s.Kind, &s.Stage, &s.Peer, instant{&s.at}, &s.amount, &s.calls, &s.degraded, &s.requests)
-		found = append(found, s)
-		return err
-	}, parameters)
+	found, err := db.spent(ctx, q, width, nil, nil)
 	if err != nil {
-		return nil, question("report spend", err)
+		return nil, err
 	}
 	answer := []SpendRow{}
-	for route := range runs(found, func(a, b spentAt) bool { return a.service == b.service && a.route == b.route }) {
+	for route := range runs(found, func(a, b SpentAt) bool { return a.Service == b.Service && a.Route == b.Route }) {
 		answer = append(answer, spendOf(route)...)
 	}
 	return answer[min(q.Skip, len(answer)):min(q.Skip+q.Limit, len(answer))], nil
@@ -87,24 +66,24 @@ func runs[T any](all []T, same func(a, b T) bool) func(yield func([]T) bool) {
 }
 
 // spendOf makes the rows of one route, whose place of no kind comes first.
-func spendOf(route []spentAt) []SpendRow {
+func spendOf(route []SpentAt) []SpendRow {
 	var rows []SpendRow
 	var requests float64
 	var buckets []SpendBucket
 	index := map[time.Time]int{}
-	for place := range runs(route, func(a, b spentAt) bool { return a.Place == b.Place }) {
+	for place := range runs(route, func(a, b SpentAt) bool { return a.Place == b.Place }) {
 		if len(rows) == 0 {
 			for i, s := range place {
-				index[s.at], requests = i, requests+s.requests
-				buckets = append(buckets, SpendBucket{At: s.at, Requests: s.requests})
+				index[s.At], requests = i, requests+s.Requests
+				buckets = append(buckets, SpendBucket{At: s.At, Requests: s.Requests})
 			}
 		}
-		row := SpendRow{Service: place[0].service, Route: place[0].route, Place: place[0].Place, Requests: requests, Buckets: slices.Clone(buckets)}
+		row := SpendRow{Service: place[0].Service, Route: place[0].Route, Place: place[0].Place, Requests: requests, Buckets: slices.Clone(buckets)}
 		var amount, calls, degraded float64
 		for _, s := range place {
-			b := &row.Buckets[index[s.at]]
-			b.Mean = inSeconds(s.amount / b.Requests)
-			amount, calls, degraded = amount+s.amount, calls+s.calls, degraded+s.degraded
+			b := &row.Buckets[index[s.At]]
+			b.Mean = inSeconds(s.Amount / b.Requests)
+			amount, calls, degraded = amount+s.Amount, calls+s.Calls, degraded+s.Degraded
 		}
 		row.Mean, row.Calls = inSeconds(amount/requests), rounded(calls/requests)
 		if calls > 0 {

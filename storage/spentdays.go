@@ -2,17 +2,14 @@ package storage
 
 import (
 	"context"
-	_ "embed"
 	"time"
-
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// SpentDay is what answered requests of one route spent at one place on one day. The place of no kind is the whole request; its
-// Amount is the budget granted.
-type SpentDay struct {
+// SpentAt is what answered requests of one route spent at one place within one stretch of time. The place of no kind is the whole request;
+// its Amount is the budget granted.
+type SpentAt struct {
 	Service, Route string
-	Day            time.Time
+	At             time.Time
 	Place
 	// Amount in seconds and Calls are those of all requests that the sampled ones stand for.
 	Amount, Calls, Degraded float64
@@ -21,36 +18,34 @@ type SpentDay struct {
 	Requests float64
 }
 
-//go:embed queries/spent_days.sql
-var spentDaysSQL string
+func (s *SpentAt) columns() []any {
+	return []any{&s.Service, &s.Route, instant{&s.At}, &s.Kind, &s.Stage, &s.Peer, &s.Amount, &s.Calls, &s.Degraded, &s.Seen, &s.Requests}
+}
 
-// maxSpentDays bounds the rows of one answer.
-const maxSpentDays = 1_000_000
+// maxSpent bounds the rows of one answer.
+const maxSpent = 1_000_000
 
 // SpentDays answers with what the routes of some services, or those of some keys, spent on the whole days of a window; each place's
 // days are together, oldest first.
-func (db *DB) SpentDays(ctx context.Context, w Window, services []string, keys []uint64) ([]SpentDay, error) {
+func (db *DB) SpentDays(ctx context.Context, w Window, services []string, keys []uint64) ([]SpentAt, error) {
 	const day = 24 * time.Hour
 	w = Window{From: ceil(w.From, day), To: w.To.Truncate(day)}
-	parameters := w.parameters()
-	parameters["services"], parameters["keys"], parameters["limit"] = append([]string{}, services...), append([]uint64{}, keys...), maxSpentDays
-	columns := func(d *SpentDay) []any {
-		return []any{&d.Service, &d.Route, instant{&d.Day}, &d.Kind, &d.Stage, &d.Peer, &d.Amount, &d.Calls, &d.Degraded, &d.Seen, &d.Requests}
+	return db.spent(ctx, ReportQuestion{Window: w}, day, services, keys)
+}
+
+// spent answers with what was spent in buckets of a width: from tallies if they know what is asked for and are as short, else from accounts.
+func (db *DB) spent(ctx context.Context, q ReportQuestion, width time.Duration, services []string, keys []uint64) ([]SpentAt, error) {
+	parameters := q.parameters()
+	parameters["bucket"], parameters["limit"] = int64(width), maxSpent
+	parameters["services"], parameters["keys"] = append([]string{}, services...), append([]uint64{}, keys...)
+	if q.EntryFilter == (EntryFilter{}) && q.Rule == "" && len(q.Not.Rules) == 0 && width%time.Hour == 0 {
+		plan, err := db.planTally(ctx, q.Window, q.Window, width)
+		if err != nil {
+			return nil, err
+		}
+		if plan != nil {
+			return tallied(ctx, db, "spent", plan, parameters, (*SpentAt).columns)
+		}
 	}
-	plan, err := db.planTally(ctx, w, w)
-	if err != nil {
-		return nil, err
-	}
-	if plan != nil {
-		parameters["service"] = ""
-		return tallied(ctx, db, "spent_days", plan, parameters, columns)
-	}
-	var answer []SpentDay
-	err = db.ask(ctx, spentDaysSQL, func(rows driver.Rows) error {
-		var d SpentDay
-		err := rows.Scan(columns(&d)...)
-		answer = append(answer, d)
-		return err
-	}, parameters)
-	return answer, question("spent by day", err)
+	return rowsOf(ctx, db, "report spend", spendSQL, parameters, (*SpentAt).columns)
 }

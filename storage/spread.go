@@ -42,3 +42,16 @@ func middle(slot int16) int64 {
 	}
 	return int64(math.Copysign(math.Exp2((math.Abs(float64(slot))-0.5)/16), float64(slot)))
 }
+
+// within is what lies at a part of the way through a bucket, in order of size, in nanoseconds.
+func within(slot int16, part float64) float64 {
+	if slot == 0 {
+		return 0
+	}
+	size := math.Abs(float64(slot))
+	low, high := math.Exp2((size-1)/16), math.Exp2(size/16)
+	if slot < 0 {
+		low, high = -high, -low
+	}
+	return low + (high-low)*part
+}

@@ -30,11 +30,6 @@ type DB struct {
 	// tallyRows bounds what one statement counts, memory what it may take.
 	tallyRows uint64
 	memory    int
-	// crowded remembers for a moment which windows margins are not read from hops alone for, and when that was asked.
-	crowded struct {
-		sync.Mutex
-		at map[[2]int64]time.Time
-	}
 	// tallies remembers their state for a moment.
 	tallies struct {
 		sync.Mutex

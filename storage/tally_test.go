@@ -136,7 +136,10 @@ func asked(db *storage.DB) map[string]func(context.Context, storage.ReportQuesti
 			found, err := db.Compare(ctx, storage.ComparisonQuestion{Window: q.Window, Before: before, Service: q.Service})
 			return shapeCompared(found), err
 		}),
-		"spent": rows(func(ctx context.Context, q storage.ReportQuestion) ([]storage.SpentDay, error) {
+		"spend": rows(func(ctx context.Context, q storage.ReportQuestion) ([]storage.SpendRow, error) {
+			return db.Spend(ctx, q, 3*time.Hour)
+		}),
+		"spent": rows(func(ctx context.Context, q storage.ReportQuestion) ([]storage.SpentAt, error) {
 			return db.SpentDays(ctx, q.Window, nil, nil)
 		}),
 	}

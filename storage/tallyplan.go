@@ -101,14 +101,14 @@ func (db *DB) tallyState(ctx context.Context) (*tallyState, error) {
 }
 
 // planTally plans a window; nil where hops are few and all there, or where a worker has not counted yet. Wide encloses what the report
-// looks at.
-func (db *DB) planTally(ctx context.Context, w, wide Window) (*tallyPlan, error) {
+// looks at, and width is that of the buckets of the answer.
+func (db *DB) planTally(ctx context.Context, w, wide Window, width time.Duration) (*tallyPlan, error) {
 	known, err := db.tallyState(ctx)
 	if err != nil || !known.ready() {
 		return nil, err
 	}
 	if known.within(wide) > db.exactReports {
-		return known.plan(w), nil
+		return known.plan(w, width), nil
 	}
 	var hops, entries, rolled uint64
 	parameters := wide.parameters()
@@ -117,7 +117,7 @@ func (db *DB) planTally(ctx context.Context, w, wide Window) (*tallyPlan, error)
 	if err != nil || hops <= db.exactReports && entries >= rolled {
 		return nil, question("cover of a report", err)
 	}
-	return known.plan(w), nil
+	return known.plan(w, width), nil
 }
 
 // within is how many hops the whole days of a window have at least.
@@ -130,22 +130,25 @@ func (s *tallyState) within(w Window) (spans uint64) {
 	return spans
 }
 
-// plan plans one window.
-func (s *tallyState) plan(w Window) *tallyPlan {
+// asOne is the width of an answer about a window as one: any buckets will do.
+const asOne = 24 * time.Hour
+
+// plan plans one window for an answer with buckets of a width, whole hours.
+func (s *tallyState) plan(w Window, width time.Duration) *tallyPlan {
 	state := rollups{
 		base: Stretch, now: s.now.Add(time.Since(s.asked)), watermark: s.progress[StepStretches].Add(-lateHops),
 		keepMinutes: s.keep[StepStretches] - Slack, keepHours: s.keep[StepTallyHours], dirtyHours: s.hours, dirtyDays: s.days,
 	}
-	plan := &tallyPlan{hops: state.plan(w, 24*time.Hour), known: s}
+	plan := &tallyPlan{hops: state.plan(w, width), known: s}
 	state.base, state.keepMinutes, state.dirtyHours = time.Hour, state.keepHours, nil
 	state.watermark = earliest(s.progress[StepVerdicts], s.progress[StepFindings], s.progress[StepAccounts]).Add(-lateJudged)
-	plan.judged = state.plan(w, 24*time.Hour)
+	plan.judged = state.plan(w, width)
 	plan.judged.minutes = plan.judged.hours
 	return plan
 }
 
 // over plans another window that the same report looks at.
-func (p *tallyPlan) over(w Window) *tallyPlan { return p.known.plan(w) }
+func (p *tallyPlan) over(w Window) *tallyPlan { return p.known.plan(w, asOne) }
 
 // Slack is subtracted from a retention before it is relied on: rows are dropped by parts, some time after their end.
 const Slack = 24 * time.Hour
@@ -184,24 +187,8 @@ func (p *tallyPlan) rows(subject string) string {
 	if judged(subject) {
 		c = p.judged
 	}
-	part := func(table Step, from, to, clean string) string {
-		return strings.NewReplacer("@table", string(table), "@subject", subject, "@from", from, "@to", to, "@clean", clean).Replace(tallyFile("tally_part"))
-	}
-	// Outside of the longer buckets, and inside of those that are dirty.
-	outside := func(w, length string) string {
-		at := func(name string) string { return "fromUnixTimestamp64Nano({" + name + ":Int64}, 'UTC')" }
-		return "(at < " + at(w+"_0") + " OR at >= " + at(w+"_1") + " OR at >= " + at("dirty_"+w+"_0") + " AND at < " + at("dirty_"+w+"_1") +
-			" AND start - start % " + length + " IN {dirty_" + w + "s:Array(Int64)})"
-	}
-	parts := []string{part(StepTallyDays, "day_0", "day_1", "start NOT IN {dirty_days:Array(Int64)}")}
-	if c.hours != c.days || len(c.dirtyDays) > 0 {
-		parts = append(parts, part(StepTallyHours, "hour_0", "hour_1",
-			outside("day", "86400000000000")+" AND start NOT IN {dirty_hours:Array(Int64)}"))
-	}
-	if !judged(subject) && (c.minutes != c.hours || len(c.dirtyHours) > 0) {
-		parts = append(parts, part(StepStretches, "minute_0", "minute_1", outside("hour", "3600000000000")))
-	}
-	if c.From.Before(c.minutes.From) || c.minutes.To.Before(c.To) {
+	parts := c.buckets(strings.ReplaceAll(tallyFile("tally_part"), "@subject", subject), StepTallyDays, StepTallyHours, StepStretches)
+	if c.edged() {
 		parts = append(parts, "    SELECT measure, service, bucket AS start, route, stage, peer, detail, seen, represented, total, most, last, spread, examples\n"+
 			"    FROM\n    (\n"+factsOf(subject, edges(""), edges(" toIntervalHour(1)"))+"    )\n    WHERE ({service:String} = '' OR service = {service:String}) AND NOT has({not_service:Array(String)}, service)\n")
 	}
@@ -227,16 +214,7 @@ func tallied[Row any](ctx context.Context, db *DB, name string, plan *tallyPlan,
 	all := map[string]any{"not_service": []string{}}
 	maps.Copy(all, parameters)
 	maps.Copy(all, plan.parameters())
-	answer := []Row{}
-	err := db.ask(ctx, plan.statement("tally_"+name), func(rows driver.Rows) error {
-		var row Row
-		if err := rows.Scan(columns(&row)...); err != nil {
-			return err
-		}
-		answer = append(answer, row)
-		return nil
-	}, all)
-	return answer, question("report "+name+" from tallies", err)
+	return rowsOf(ctx, db, "report "+name+" from tallies", plan.statement("tally_"+name), all, columns)
 }
 
 // PlanReport decides where a report is answered from: from hops where they are few and all there or the question asks for what only they
@@ -250,7 +228,7 @@ func (db *DB) PlanReport(ctx context.Context, q ReportQuestion) (ReportQuestion,
 	if q.EntryFilter != (EntryFilter{}) {
 		return q, nil // tallies do not know these
 	}
-	plan, err := db.planTally(ctx, q.Window, Window{From: q.Baseline().From, To: q.To})
+	plan, err := db.planTally(ctx, q.Window, Window{From: q.Baseline().From, To: q.To}, asOne)
 	q.tally = plan
 	return q, err
 }

@@ -2,13 +2,9 @@
 -- from, to        nanoseconds since 1970, whole days, from inclusive, to exclusive
 -- service, route  exact; '' means any
 -- limit           rows
--- The days of the rollup. answered counts the answers themselves, not what sampled ones stand for. The 5th percentile is interpolated within its bucket.
-WITH
-    -- The ends of a bucket, in order of size, and the value at a part of the way between them.
-    k -> if(k = 0, 0., if(k > 0, exp2((k - 1) / 16), -exp2(-k / 16))) AS lower,
-    k -> if(k = 0, 0., if(k > 0, exp2(k / 16), -exp2((-k - 1) / 16))) AS upper,
-    (k, part) -> lower(k) + (upper(k) - lower(k)) * part AS value
-SELECT service, route, day, answered, with_budget, missed, p05
+-- The days of the rollup. answered counts the answers themselves, not what sampled ones stand for. The 5th percentile
+-- lies at a part of the way through the bucket slot.
+SELECT service, route, day, answered, with_budget, missed, slot, part
 FROM
 (
     SELECT
@@ -23,7 +19,8 @@ FROM
         arrayCumSum(mapValues(margin_map)) AS counts,
         0.05 * arraySum(mapValues(margin_map)) AS rank,
         arrayFirstIndex(c -> c > rank, counts) AS i,
-        if(answered = 0, 0., value(slots[i], (rank - if(i > 1, counts[i - 1], 0)) / mapValues(margin_map)[i])) AS p05
+        slots[i] AS slot,
+        if(answered = 0, 0., (rank - if(i > 1, counts[i - 1], 0)) / mapValues(margin_map)[i]) AS part
     FROM rollup_1d AS d FINAL
     WHERE at >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
         AND at < fromUnixTimestamp64Nano({to:Int64}, 'UTC')

@@ -3,21 +3,24 @@
 -- from, to        nanoseconds since 1970, from inclusive, to exclusive
 -- bucket          length of a stretch, nanoseconds; stretches start at multiples of it since 1970
 -- service, route, environment, version, outcome, rule  of the account, exact; '' means any
+-- services        of the account, exact; empty means any
+-- keys            cityHash64(service, route) of the routes wanted; empty means all
 -- late            NULL means any
 -- margin_lt, margin_gt  nanoseconds, exclusive; NULL means any
 -- limit           rows
--- The accounts of answered requests with a budget: with a service and route, the prefix of the sort key, else the index on ts.
--- Amounts and calls are those of the requests that sampled ones stand for.
+-- The accounts of answered requests with a budget: with a service or services, and route, the prefix of the sort key, else the index on ts.
+-- Amounts and calls are those of the requests that sampled ones stand for; seen counts requests themselves.
 SELECT
     service,
     route,
+    toUnixTimestamp64Nano(ts) - toUnixTimestamp64Nano(ts) % {bucket:Int64} AS at,
     toString(part.1) AS kind,
     toString(part.2) AS stage,
     toString(part.3) AS peer,
-    toUnixTimestamp64Nano(ts) - toUnixTimestamp64Nano(ts) % {bucket:Int64} AS at,
     sum(weight * part.4) / 1e9 AS amount,
     sum(weight * part.5) AS calls,
     sum(weight * part.6) AS degraded,
+    count() AS seen,
     sum(weight) AS requests
 FROM accounts AS a FINAL
 ARRAY JOIN arrayConcat(
@@ -32,6 +35,8 @@ WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
     AND NOT has({not_service:Array(String)}, service)
     AND ({route:String} = '' OR route = {route:String})
     AND NOT has({not_route:Array(String)}, route)
+    AND (empty({services:Array(String)}) OR service IN {services:Array(String)})
+    AND (empty({keys:Array(UInt64)}) OR cityHash64(service, route) IN {keys:Array(UInt64)})
     AND ({environment:String} = '' OR environment = {environment:String})
     AND ({version:String} = '' OR service_version = {version:String})
     AND ({outcome:String} = '' OR outcome = {outcome:String})

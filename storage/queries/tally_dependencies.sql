@@ -1,4 +1,4 @@
--- What report_dependencies.sql tells of one of its windows, from rollups. One row per caller, peer, stage and class of what was measured.
+-- What report_dependencies.sql tells of its window, from rollups. One row per caller, peer, stage and class of what was measured.
 -- class  whole is a call that was not cut, cut one that was; the others are measures
 -- slots  how many lie in which bucket of the spread
 -- order_of, shown  traces to show, and what they are ordered by

@@ -11,7 +11,7 @@ FROM worker_progress FINAL
 UNION ALL
 SELECT 'keep', replaceOne(name, '_local', '') AS table_name, toInt64OrZero(extract(engine_full, 'toIntervalSecond\\((\\d+)\\)'))
 FROM system.tables
-WHERE database = currentDatabase() AND table_name IN ('tally_5m', 'tally_1h') AND engine_full LIKE '%MergeTree%'
+WHERE database = currentDatabase() AND table_name IN ('tally_5m', 'tally_1h', 'rollup_1m', 'rollup_1h') AND engine_full LIKE '%MergeTree%'
 UNION ALL
 SELECT 'hour', '', bucket
 FROM
