@@ -72,30 +72,45 @@ func service(name string) *trace.ResourceSpans {
 	}
 }
 
+// budget is what each request is granted; one in late takes longer than that, and its last callee works on after its caller left.
+const (
+	budget = 350 * time.Millisecond
+	late   = 20
+)
+
 func addTrace(shop, stock *[]*trace.Span, n int, start uint64) {
 	traceID := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, mix(uint64(n))), uint64(n)+1)
+	lasts := budget*3/7 + time.Duration(mix(uint64(n))%100)*budget/250 // from 43 % to 83 % of it
+	overdue := time.Duration(0)
+	if n%late == 0 {
+		lasts += budget * 2 / 3
+		overdue = lasts / 10
+	}
 	next := uint64(n) * spansPerTrace
-	add := func(to *[]*trace.Span, parent []byte, name string, kind trace.Span_SpanKind, attrs ...*common.KeyValue) []byte {
+	// add adds a span that takes these thousandths of the request, and a while more.
+	add := func(to *[]*trace.Span, parent []byte, name string, kind trace.Span_SpanKind, from, until uint64, more time.Duration, attrs ...*common.KeyValue) []byte {
 		next++
 		id := binary.BigEndian.AppendUint64(nil, mix(next))
 		*to = append(*to, &trace.Span{
 			TraceId: traceID, SpanId: id, ParentSpanId: parent, Name: name, Kind: kind, Attributes: attrs,
-			StartTimeUnixNano: start + next%97*1e5, EndTimeUnixNano: start + 3e8 + next%89*1e6,
+			StartTimeUnixNano: start + from*uint64(lasts)/1000, EndTimeUnixNano: start + until*uint64(lasts)/1000 + uint64(more),
 		})
 		return id
 	}
-	entry := add(shop, nil, "POST /orders/{id}", trace.Span_SPAN_KIND_SERVER, append(httpAttributes("POST", fmt.Sprintf("/orders/%d", n)),
-		text("http.route", "/orders/{id}"), float(budgetattr.BudgetReceivedKey, 0.35))...)
-	add(shop, entry, "validate", trace.Span_SPAN_KIND_INTERNAL, text("code.function.name", "validate"), whole("items", 3))
-	for _, stage := range []string{"reserve", "price"} {
-		call := add(shop, entry, "POST", trace.Span_SPAN_KIND_CLIENT, append(httpAttributes("POST", "/"+stage),
-			text("server.address", "stock"), text(budgetattr.StageKey, stage), float(budgetattr.RemainingBeforeKey, 0.3), float(budgetattr.AllowanceKey, 0.25))...)
-		served := add(stock, call, "POST /"+stage, trace.Span_SPAN_KIND_SERVER, append(httpAttributes("POST", "/"+stage),
-			text("http.route", "/"+stage), float(budgetattr.BudgetReceivedKey, 0.25))...)
-		add(stock, served, "SELECT stock", trace.Span_SPAN_KIND_CLIENT, text("db.system.name", "postgresql"), text("db.namespace", "stock"),
+	entry := add(shop, nil, "POST /orders/{id}", trace.Span_SPAN_KIND_SERVER, 0, 1000, 0, append(httpAttributes("POST", fmt.Sprintf("/orders/%d", n)),
+		text("http.route", "/orders/{id}"), float(budgetattr.BudgetReceivedKey, budget.Seconds()))...)
+	add(shop, entry, "validate", trace.Span_SPAN_KIND_INTERNAL, 10, 60, 0, text("code.function.name", "validate"), whole("items", 3))
+	for i, stage := range []string{"reserve", "price"} {
+		at, remains, allowance := uint64(100+430*i), budget.Seconds()-float64(i)*lasts.Seconds()/2, 0.25-0.1*float64(i)
+		more := overdue * time.Duration(i)
+		call := add(shop, entry, "POST", trace.Span_SPAN_KIND_CLIENT, at, at+400, 0, append(httpAttributes("POST", "/"+stage),
+			text("server.address", "stock"), text(budgetattr.StageKey, stage), float(budgetattr.RemainingBeforeKey, remains), float(budgetattr.AllowanceKey, allowance))...)
+		served := add(stock, call, "POST /"+stage, trace.Span_SPAN_KIND_SERVER, at+20, at+380, more, append(httpAttributes("POST", "/"+stage),
+			text("http.route", "/"+stage), float(budgetattr.BudgetReceivedKey, allowance))...)
+		add(stock, served, "SELECT stock", trace.Span_SPAN_KIND_CLIENT, at+60, at+300, more, text("db.system.name", "postgresql"), text("db.namespace", "stock"),
 			text("db.query.text", "SELECT sku, left FROM stock WHERE sku = $1 FOR UPDATE"), text("server.address", "db.internal"), whole("server.port", 5432))
-		add(stock, served, "decode", trace.Span_SPAN_KIND_INTERNAL, text("code.function.name", "decode"))
-		add(stock, served, "encode", trace.Span_SPAN_KIND_INTERNAL, text("code.function.name", "encode"))
+		add(stock, served, "decode", trace.Span_SPAN_KIND_INTERNAL, at+25, at+50, 0, text("code.function.name", "decode"))
+		add(stock, served, "encode", trace.Span_SPAN_KIND_INTERNAL, at+310, at+370, more, text("code.function.name", "encode"))
 	}
 }
 
