@@ -38,6 +38,12 @@ type query struct {
 	description string // the client's own log_comment
 }
 
+// What a ClickHouse server takes by default of an address and of a parameter in it. A client that needs more would fail there.
+const (
+	maxURI   = 1 << 20
+	maxField = 128 << 10
+)
+
 type setting struct{ name, value string }
 
 // paramsOfTransport are parameters of a request that are no settings of the engine and have no meaning here: sessions do not
@@ -49,6 +55,9 @@ var paramsOfTransport = []string{
 
 // readQuery takes a request apart. The caller removes q.data, also after an error.
 func (e *Engine) readQuery(r *http.Request) (*query, error) {
+	if n := len(r.URL.RequestURI()); n > maxURI {
+		return nil, exception(chdb.CodePoco, "POCO_EXCEPTION", fmt.Sprintf("URI too long: %d bytes of at most %d; send the statement as the body", n, maxURI))
+	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, exception(chdb.CodeBadArguments, "BAD_ARGUMENTS", "Query string: "+err.Error())
@@ -106,6 +115,10 @@ func (q *query) readParams(values url.Values) error {
 	slices.Sort(names)
 	for _, name := range names {
 		value := values.Get(name)
+		if len(value) > maxField {
+			return exception(chdb.CodePoco, "POCO_EXCEPTION", fmt.Sprintf(
+				"HTML Form Exception: Field value too long: %s has %d bytes of at most %d; write it into the statement", name, len(value), maxField))
+		}
 		switch {
 		case strings.HasPrefix(name, "param_"):
 			q.params = append(q.params, chdb.Param{Name: strings.TrimPrefix(name, "param_"), Value: value})

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 
 	"io"
 	"math/rand/v2"
@@ -74,8 +75,19 @@ func TestHugeRequests(t *testing.T) {
 	if a := send(t, e, http.MethodGet, q("SELECT length('"+long+"')"), ""); a.body != "1048576\n" && a.status < 400 {
 		t.Errorf("1 MiB of URL: %d %.100q", a.status, a.body)
 	}
-	if a := send(t, e, http.MethodPost, "param_s="+long, "SELECT length({s:String})"); a.body != "1048576\n" {
-		t.Errorf("1 MiB of parameter: %d %.100q", a.status, a.body)
+	// As much as a ClickHouse server takes, and no more.
+	if a := send(t, e, http.MethodPost, "param_s="+long[:128<<10], "SELECT length({s:String})"); a.body != "131072\n" {
+		t.Errorf("128 KiB of parameter: %d %.100q", a.status, a.body)
+	}
+	if a := send(t, e, http.MethodPost, "param_s="+long[:128<<10+1], "SELECT length({s:String})"); !strings.Contains(a.body, "Field value too long") {
+		t.Errorf("more than 128 KiB of parameter: %d %.100q", a.status, a.body)
+	}
+	many := url.Values{}
+	for i := range 11 {
+		many.Set(fmt.Sprintf("param_s%d", i), long[:100_000])
+	}
+	if a := send(t, e, http.MethodPost, many.Encode(), "SELECT length({s1:String})"); !strings.Contains(a.body, "URI too long") {
+		t.Errorf("1.1 MB of parameters: %d %.100q", a.status, a.body)
 	}
 	if a := send(t, e, http.MethodPost, q("SELECT 1"), strings.Repeat(" ", 10<<20)); a.status >= 500 {
 		t.Errorf("10 MiB of blanks: %d %.100q", a.status, a.body)

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/url"
+	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -22,11 +24,8 @@ const (
 // ask runs one question. The parameters are sent apart from the statement, so no value can become part of it. Each row is
 // given to scan, which must not keep it.
 func (db *DB) ask(ctx context.Context, sql string, scan func(driver.Rows) error, parameters map[string]any) error {
-	args := make([]any, 0, len(parameters))
-	for name, value := range parameters {
-		args = append(args, clickhouse.Named(name, value))
-	}
-	rows, err := db.conn.Query(db.limited(ctx, db.guards()), asked(sql, parameters), args...)
+	sql, args, settings := bind(asked(sql, parameters), parameters, db.guards())
+	rows, err := db.conn.Query(db.limited(ctx, settings), sql, args...)
 	if err != nil {
 		return err
 	}
@@ -37,6 +36,28 @@ func (db *DB) ask(ctx context.Context, sql string, scan func(driver.Rows) error,
 		}
 	}
 	return rows.Err()
+}
+
+// maxParameter is how long a parameter may be that is sent apart: it travels in the URL, of which ClickHouse takes 128 KiB for each
+// value and 1 MiB in all.
+const maxParameter = 64 << 10
+
+// bind returns a statement with its arguments and settings. A text too long for a parameter becomes a literal in the statement.
+func bind(sql string, parameters map[string]any, settings clickhouse.Settings) (string, []any, clickhouse.Settings) {
+	args := make([]any, 0, len(parameters))
+	for name, value := range parameters {
+		text, ok := value.(string)
+		if !ok || len(text) <= maxParameter {
+			args = append(args, clickhouse.Named(name, value))
+			continue
+		}
+		sql = strings.ReplaceAll(sql, "{"+name+":String}", "'"+strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text)+"'")
+	}
+	if len(sql) > maxParameter {
+		settings = maps.Clone(settings)
+		settings["max_query_size"] = 2 * len(sql)
+	}
+	return sql, args, settings
 }
 
 // guards are the settings of statements beside the time limit.

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/laxity-dev/laxity/engine/enginetest"
+	"github.com/laxity-dev/laxity/internal/span"
 )
 
 func skipRows(driver.Rows) error { return nil }
@@ -111,5 +113,33 @@ func TestIssueAnEngineThatEndsWhileItIsAsked(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
+	}
+}
+
+// A ClickHouse server takes 128 KiB of a parameter: longer ones, as the identifiers of many traces, become part of the statement.
+func TestIssueParametersLongerThanAServerTakes(t *testing.T) {
+	engine := enginetest.Start(t)
+	db, err := Open(Config{DSN: engine.DSN("default")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	for _, n := range []int{0, 1, 4000, 100_000} {
+		ids := make([]span.TraceID, n)
+		for i := range ids {
+			binary.BigEndian.PutUint64(ids[i][:], uint64(i))
+		}
+		var got, different uint64
+		sql := "SELECT count(), uniqExact(id) FROM (SELECT arrayJoin(extractAll({ids:String}, '.{32}')) AS id) WHERE id != {but:String}"
+		err := db.ask(t.Context(), sql, func(rows driver.Rows) error { return rows.Scan(&got, &different) }, map[string]any{"ids": hexIDs(ids), "but": "none"})
+		if err != nil || got != uint64(n) || different != got {
+			t.Errorf("%d identifiers: %d came, %d of them different, %v", n, got, different, err)
+		}
+	}
+	hostile := strings.Repeat(`'\\'; DROP TABLE x -- {but:String} `, 5000)
+	var back string
+	err = db.ask(t.Context(), "SELECT {text:String}", func(rows driver.Rows) error { return rows.Scan(&back) }, map[string]any{"text": hostile})
+	if err != nil || back != hostile {
+		t.Errorf("%d bytes of %d came back, %v", len(back), len(hostile), err)
 	}
 }

@@ -368,7 +368,7 @@ func TestQuestionsUseTheirIndexes(t *testing.T) {
 		entry["param_not_"+name] = []string{"[]"}
 	}
 	maps.Copy(entry, window)
-	ids := url.Values{"param_ids": {"['" + id + "']"}, "param_from": {"0"}, "param_to": {"4294967295"}, "param_limit": {"10"},
+	ids := url.Values{"param_ids": {id}, "param_from": {"0"}, "param_to": {"4294967295"}, "param_limit": {"10"},
 		"param_database": {store.Database}, "param_table": {"otel_traces"}, "param_times": {"otel_traces_trace_id_ts"}, "param_id": {id},
 		"param_source": {"otel_traces"}, "param_buckets": {"[0]"}, "param_shard": {"0"}, "param_shards": {"1"}}
 	arrived := url.Values{"param_from": {"0"}, "param_to": {"4102444800000"}, "param_limit": {"10"}, "param_frozen": {"0"}, "param_width": {"300000000000"},

@@ -13,11 +13,7 @@ type Row interface{ Scan(columns ...any) error }
 // Run executes a statement that writes, without the limits of questions. Like Query it is for programs that measure and bring their own
 // statements; everything else has a method of its own.
 func (db *DB) Run(ctx context.Context, sql string, parameters map[string]any) error {
-	args := make([]any, 0, len(parameters))
-	for name, value := range parameters {
-		args = append(args, clickhouse.Named(name, value))
-	}
-	settings := clickhouse.Settings{"max_partitions_per_insert_block": 0, "optimize_on_insert": 0}
+	sql, args, settings := bind(sql, parameters, clickhouse.Settings{"max_partitions_per_insert_block": 0, "optimize_on_insert": 0})
 	return question("statement", db.conn.Exec(db.limited(ctx, settings), sql, args...))
 }
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"encoding/hex"
 	"maps"
 	"math"
 	"slices"
@@ -293,10 +294,11 @@ func attributes(texts map[string]string) span.Attributes {
 	return a
 }
 
-func hexIDs(ids []span.TraceID) []string {
-	texts := make([]string, len(ids))
-	for i, id := range ids {
-		texts[i] = id.String()
+// hexIDs is the text of identifiers, one after the other: a list of texts is twice as long.
+func hexIDs(ids []span.TraceID) string {
+	text := make([]byte, 0, 2*len(span.TraceID{})*len(ids))
+	for i := range ids {
+		text = hex.AppendEncode(text, ids[i][:])
 	}
-	return texts
+	return string(text)
 }

@@ -137,11 +137,7 @@ func (db *DB) TouchedTraces(ctx context.Context, w Window, shard Shard, limit in
 
 // run executes one statement that writes, with more settings if there are any.
 func (db *DB) run(ctx context.Context, sql string, parameters map[string]any, more ...clickhouse.Settings) error {
-	args := make([]any, 0, len(parameters))
-	for name, value := range parameters {
-		args = append(args, clickhouse.Named(name, value))
-	}
-	settings := db.guards()
+	sql, args, settings := bind(sql, parameters, db.guards())
 	settings["max_partitions_per_insert_block"] = 0
 	for _, m := range more {
 		maps.Copy(settings, m)

@@ -19,6 +19,7 @@ const (
 	CodeCannotParseInput     = 27
 	CodeQueryTooLarge        = 307
 	CodeAuthenticationFailed = 516
+	CodePoco                 = 1000
 	CodeUnknownException     = 1002
 )
 

@@ -1,6 +1,6 @@
 -- The hops of some traces, by trace and time, each once. Of many traces the line marked "in order" is left out: to sort rows so
 -- wide costs more than to read them.
--- ids       hexadecimal digits
+-- ids       32 hexadecimal digits each, one after the other
 -- from, to  nanoseconds since 1970, both inclusive, start of the hops
 -- limit     hops of each trace
 -- The bloom filter on trace_id; of many traces the times. The facts stand in the order of hop.Facts.
@@ -99,7 +99,7 @@ SELECT
     phase_db_execution_time_ns,
     phase_total_time_ns
 FROM hops FINAL
-WHERE trace_id IN (SELECT toFixedString(unhex(arrayJoin({ids:Array(String)})), 16))
+WHERE trace_id IN (SELECT toFixedString(unhex(arrayJoin(extractAll({ids:String}, '.{32}'))), 16))
     AND ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
     AND ts <= fromUnixTimestamp64Nano({to:Int64}, 'UTC')
 ORDER BY trace, ts, span -- in order

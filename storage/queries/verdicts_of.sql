@@ -1,5 +1,5 @@
 -- Which findings are kept of these traces?
--- ids  hexadecimal digits
+-- ids  32 hexadecimal digits each, one after the other
 -- The prefix (trace_id) of the sort key.
 SELECT
     lower(hex(trace_id)) AS trace,
@@ -22,6 +22,6 @@ SELECT
     weight,
     text
 FROM verdicts FINAL
-WHERE trace_id IN (SELECT toFixedString(unhex(arrayJoin({ids:Array(String)})), 16))
+WHERE trace_id IN (SELECT toFixedString(unhex(arrayJoin(extractAll({ids:String}, '.{32}'))), 16))
 LIMIT 10000000
 SETTINGS optimize_move_to_prewhere_if_final = 1

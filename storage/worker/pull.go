@@ -14,12 +14,13 @@ import (
 // An attached table does not say when its rows arrived, so the worker counts: ten seconds that hold another number of spans than
 // were read are read again as a whole. Recent ones are counted in each pass, all of them from time to time.
 const (
-	settled   = 10 * time.Second // ten seconds are read when they have been over for so long
-	recent    = 2 * time.Hour
-	countDays = 24 * time.Hour // counted in one statement
-	pullSpans = 20_000         // read in one statement, but at least one bucket
-	pullRows  = 20_000         // hops written in one insert
-	pullFor   = 30 * time.Second
+	settled     = 10 * time.Second // ten seconds are read when they have been over for so long
+	recent      = 2 * time.Hour
+	countDays   = 24 * time.Hour // counted in one statement
+	pullSpans   = 20_000         // read in one statement, but at least one bucket
+	pullBuckets = 4_000          // and no more of them than a statement takes
+	pullRows    = 20_000         // hops written in one insert
+	pullFor     = 30 * time.Second
 )
 
 // pulls is what the worker tells about an attached table.
@@ -102,7 +103,7 @@ func (p *pull) window(ctx context.Context, w storage.Window) (done bool, err err
 			return false, nil
 		}
 		n, spans := 0, uint64(0)
-		for n < len(due) && (n == 0 || spans+due[n].Spans <= pullSpans) {
+		for n < min(len(due), pullBuckets) && (n == 0 || spans+due[n].Spans <= pullSpans) {
 			spans += due[n].Spans
 			n++
 		}
