@@ -304,6 +304,7 @@ silences	toDateTime(ingested_at) + toIntervalSecond(69120000)
 tally_1d	toDateTime(ingested_at) + toIntervalSecond(69120000)
 tally_1h	toDateTime(ingested_at) + toIntervalSecond(7776000)
 tally_5m	toDateTime(ingested_at) + toIntervalSecond(604800)
+trace_extents	ingested_at + toIntervalSecond(864000)
 verdicts	toDateTime(ingested_at) + toIntervalSecond(7776000)
 `
 	if out != want {

@@ -47,6 +47,7 @@ func (r Retention) tables() []ttl {
 		{"otel_traces", "IngestedAt", raw},
 		{"otel_traces_trace_id_ts", "IngestedAt", raw},
 		{"hops", "toDateTime(ingested_at)", cmp.Or(r.Hops, DefaultHops)},
+		{"trace_extents", "ingested_at", max(raw, cmp.Or(r.Hops, DefaultHops))},
 		{"verdicts", "toDateTime(ingested_at)", cmp.Or(r.Verdicts, DefaultVerdicts)},
 		{"limits", "toDateTime(ingested_at)", cmp.Or(r.Verdicts, DefaultVerdicts)},
 		{"offsets", "toDateTime(ingested_at)", cmp.Or(r.Verdicts, DefaultVerdicts)},

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	_ "embed"
+	"encoding/binary"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -13,32 +14,77 @@ import (
 //go:embed queries/trace_times.sql
 var traceTimesSQL string
 
-//go:embed queries/hop_times.sql
-var hopTimesSQL string
+//go:embed queries/trace_extents.sql
+var traceExtentsSQL string
 
-// Extents answers with windows that hold the starts of all hops, and of all raw spans in our own table, of some traces. A trace of
-// which neither has anything is not in the answer. It costs a look at every hop there is, whether asked for one trace or many.
+// Extents answers with windows that hold the starts of all spans of some traces that were noted. A trace that never was is not in the
+// answer: nothing of it has been judged.
 func (db *DB) Extents(ctx context.Context, ids []span.TraceID) (map[span.TraceID]Window, error) {
-	extents := map[span.TraceID]Window{}
+	extents := make(map[span.TraceID]Window, len(ids))
 	if len(ids) == 0 {
 		return extents, nil
 	}
-	err := db.ask(ctx, hopTimesSQL, func(rows driver.Rows) error {
-		id, first, last, err := scanTimes(rows)
-		extents[id] = Window{From: time.Unix(0, first), To: time.Unix(0, last)}
+	noted := map[uint64]Window{}
+	err := db.ask(ctx, traceExtentsSQL, func(rows driver.Rows) error {
+		var trace uint64
+		var first, last int64
+		err := rows.Scan(&trace, &first, &last)
+		noted[trace] = Window{From: time.Unix(0, first), To: time.Unix(0, last)}
 		return err
 	}, map[string]any{"ids": hexIDs(ids)})
-	if err != nil {
-		return nil, question("times of hops", err)
+	for _, id := range ids {
+		if w, ok := noted[tail(id)]; ok {
+			extents[id] = w
+		}
 	}
-	raw, err := db.rawExtents(ctx, db.own(), ids)
-	if err != nil {
-		return nil, question("times of raw spans", err)
+	return extents, question("extents", err)
+}
+
+// tail is the part of an identifier by which extents are kept and shards divide.
+func tail(id span.TraceID) uint64 { return binary.LittleEndian.Uint64(id[8:]) }
+
+// NoteExtents notes between which times spans start that arrived.
+func (db *DB) NoteExtents(ctx context.Context, touched []Touched) error {
+	if len(touched) == 0 {
+		return nil
 	}
-	for id, w := range raw {
-		extents[id] = extents[id].Union(w)
+	return question("extents", db.insert(ctx, "trace_extents", []column{
+		{"trace", "UInt64", each(touched, func(t *Touched) uint64 { return tail(t.Trace) })},
+		{"first_ns", "Int64", each(touched, func(t *Touched) int64 { return t.First })},
+		{"last_ns", "Int64", each(touched, func(t *Touched) int64 { return t.Last })},
+	}))
+}
+
+//go:embed queries/extents_days.sql
+var extentsDaysSQL string
+
+//go:embed queries/extents_hops.sql
+var extentsHopsSQL string
+
+//go:embed queries/extents_raw.sql
+var extentsRawSQL string
+
+// FillExtents notes the extents of all that is there, for a database in which traces were judged before extents were kept, and answers with
+// the number of days that hold any. To repeat it is harmless.
+func (db *DB) FillExtents(ctx context.Context) (int, error) {
+	var days []int64
+	err := db.ask(ctx, extentsDaysSQL, func(rows driver.Rows) error {
+		var day int64
+		err := rows.Scan(&day)
+		days = append(days, day)
+		return err
+	}, nil)
+	for _, day := range days {
+		if err == nil {
+			err = db.run(ctx, extentsHopsSQL, map[string]any{"from": day, "to": day + int64(24*time.Hour)})
+		}
 	}
-	return extents, nil
+	if err == nil && len(days) > 0 {
+		if err = db.run(ctx, extentsRawSQL, nil); IsMissing(err) {
+			err = nil
+		}
+	}
+	return len(days), question("extents of what was judged before", err)
 }
 
 // rawExtents answers with windows, in whole seconds, that hold the starts of all spans that a table of raw spans has of some

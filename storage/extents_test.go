@@ -46,6 +46,16 @@ func TestTracesWithin(t *testing.T) {
 	for id := range ids {
 		all = append(all, id)
 	}
+	arrived := storage.Window{From: time.Unix(0, 0), To: time.Now().Add(time.Hour)}
+	touched, err := store.TouchedTraces(t.Context(), arrived, arrived, storage.Shard{Number: 1, Of: 1}, 100)
+	if err != nil || len(touched) != len(ids) {
+		t.Fatalf("%d touched traces of %d: %v", len(touched), len(ids), err)
+	}
+	for range 2 {
+		if err := store.NoteExtents(t.Context(), touched); err != nil {
+			t.Fatal(err)
+		}
+	}
 	extents, err := store.Extents(t.Context(), append(all, span.TraceID{0xff}))
 	if err != nil || len(extents) != len(ids) {
 		t.Fatalf("%d extents of %d traces: %v", len(extents), len(ids), err)

@@ -27,6 +27,8 @@ const (
 	StepTallyDays  Step = "tally_1d"
 	StepFindings   Step = "tally_verdicts"
 	StepAccounts   Step = "tally_accounts"
+	// StepExtents is when the extents of traces began to be kept.
+	StepExtents Step = "extents"
 	// StepLimits is when hidden limits were last looked for; StepOffsets up to where calls told of clocks.
 	StepLimits  Step = "limits"
 	StepOffsets Step = "offsets"
@@ -92,10 +94,16 @@ func (w Window) arrival(more map[string]any) map[string]any {
 	return parameters
 }
 
-// Touched is a trace of which something arrived, and how much.
+// Touched is a trace of which something arrived: how much, and when the first and the last of it starts, nanoseconds since 1970.
 type Touched struct {
-	Trace span.TraceID
-	Spans uint64
+	Trace       span.TraceID
+	Spans       uint64
+	First, Last int64
+}
+
+// Window is when the spans start.
+func (t *Touched) Window() Window {
+	return Window{From: time.Unix(0, t.First), To: time.Unix(0, t.Last)}
 }
 
 //go:embed queries/touched_traces.sql
@@ -104,31 +112,37 @@ var touchedTracesSQL string
 //go:embed queries/touched_raw.sql
 var touchedRawSQL string
 
-// TouchedTraces answers with the traces of the shard of which hops or raw spans arrived in the window, neighbours in time together. Raw
-// spans in a table that somebody else made do not say when they arrived; their hops do.
-func (db *DB) TouchedTraces(ctx context.Context, w Window, shard Shard, limit int) ([]Touched, error) {
+// TouchedTraces answers with the traces of the shard of which hops arrived in one window or raw spans in another, of whole seconds, for so
+// their arrival is kept; neighbours in time together. Raw spans in a table that somebody else made do not say when they arrived; their hops
+// do.
+func (db *DB) TouchedTraces(ctx context.Context, hops, raw Window, shard Shard, limit int) ([]Touched, error) {
 	var answer []Touched
-	seen := map[span.TraceID]bool{}
+	seen := map[span.TraceID]int{}
 	scan := func(rows driver.Rows) error {
 		var id string
 		var t Touched
-		if err := rows.Scan(&id, &t.Spans); err != nil {
+		if err := rows.Scan(&id, &t.Spans, &t.First, &t.Last); err != nil {
 			return err
 		}
 		var err error
 		if t.Trace, err = span.ParseTraceID(id); err != nil {
 			return nil // not from OTLP: no hop and no statement has it either
 		}
-		if !seen[t.Trace] {
-			seen[t.Trace] = true
+		at, known := seen[t.Trace]
+		if !known {
+			seen[t.Trace] = len(answer)
 			answer = append(answer, t)
+			return nil
 		}
+		a := &answer[at]
+		a.Spans, a.First, a.Last = max(a.Spans, t.Spans), min(a.First, t.First), max(a.Last, t.Last)
 		return nil
 	}
-	parameters := w.arrival(map[string]any{"shard": shard.Number - 1, "shards": shard.Of, "limit": limit})
+	parameters := hops.arrival(map[string]any{"shard": shard.Number - 1, "shards": shard.Of, "limit": limit})
 	if err := db.ask(ctx, touchedTracesSQL, scan, parameters); err != nil {
 		return nil, question("touched traces", err)
 	}
+	parameters["from"], parameters["to"] = raw.From.Unix(), raw.To.Unix()
 	if err := db.ask(ctx, touchedRawSQL, scan, parameters); err != nil && !IsMissing(err) && !lacksColumn(err) {
 		return nil, question("touched raw spans", err)
 	}

@@ -27,49 +27,108 @@ const (
 
 // judge judges the traces of which something arrived.
 func (p *pass) judge(ctx context.Context, slice storage.Window) error {
+	if err := p.fillExtents(ctx); err != nil {
+		return err
+	}
 	var touched []storage.Touched
 	err := p.do("touched traces", func() (err error) {
-		touched, err = p.store.TouchedTraces(ctx, slice, p.config.Shard, sliceTraces)
+		touched, err = p.store.TouchedTraces(ctx, slice, p.rawArrivals(slice), p.config.Shard, sliceTraces)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return p.judgeTraces(ctx, touched)
-}
-
-// judgeTraces judges traces in batches, some at a time.
-func (p *pass) judgeTraces(ctx context.Context, touched []storage.Touched) error {
 	for part := range slices.Chunk(touched, extentTraces) {
 		extents, err := p.extents(ctx, part)
 		if err != nil {
 			return err
 		}
-		group, ctx := errgroup.WithContext(ctx)
-		group.SetLimit(p.config.Parallel)
-		for rest := neighbours(part, extents); len(rest) > 0 && ctx.Err() == nil; {
-			n, spans := 0, uint64(0)
-			for n < len(rest) && n < batchTraces && (n == 0 || spans+rest[n].Spans <= batchSpans) {
-				spans += rest[n].Spans
-				n++
-			}
-			batch := rest[:n]
-			group.Go(func() error { return p.judgeBatch(ctx, batch, extents, &p.learned) })
-			rest = rest[n:]
+		// Noted before they are judged: a trace that is not noted needs no look at what is kept of it.
+		if err := p.do("note extents", func() error { return p.store.NoteExtents(ctx, part) }); err != nil {
+			return err
 		}
-		if err := group.Wait(); err != nil {
+		if err := p.judgeTraces(ctx, part, extents); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *Worker) extents(ctx context.Context, touched []storage.Touched) (extents map[span.TraceID]storage.Window, err error) {
-	err = w.do("extents", func() error {
-		extents, err = w.store.Extents(ctx, traceIDs(touched))
+// rawArrivals are the seconds of a slice. One in which it ends belongs to the next slice, but where there may be none.
+func (p *pass) rawArrivals(slice storage.Window) storage.Window {
+	raw := storage.Window{From: slice.From.Truncate(time.Second), To: slice.To.Truncate(time.Second)}
+	if p.trail == 0 {
+		raw.To = raw.To.Add(time.Second)
+	}
+	return raw
+}
+
+// fillExtents notes the extents of what was judged before they were kept.
+func (p *pass) fillExtents(ctx context.Context) error {
+	if _, done := p.progress[storage.StepExtents]; done {
+		return nil
+	}
+	judged := false
+	for step := range p.progress {
+		judged = judged || strings.HasPrefix(string(step), string(storage.StepVerdicts))
+	}
+	if !judged {
+		return p.advance(ctx, storage.StepExtents, p.now)
+	}
+	began := time.Now()
+	err := p.do("fill extents", func() error {
+		days, err := p.store.FillExtents(ctx)
+		if err == nil && days > 0 {
+			p.config.Logger.Info("noted when the traces that were there begin; this is done once", "days", days, "took", time.Since(began).Round(time.Millisecond))
+		}
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	return p.advance(ctx, storage.StepExtents, p.now)
+}
+
+// extent is when the spans of a trace start, and whether it was judged before.
+type extent struct {
+	storage.Window
+	known bool
+}
+
+// extents of traces, of those that were judged and of what arrived.
+func (w *Worker) extents(ctx context.Context, touched []storage.Touched) (map[span.TraceID]extent, error) {
+	var noted map[span.TraceID]storage.Window
+	err := w.do("extents", func() (err error) {
+		noted, err = w.store.Extents(ctx, traceIDs(touched))
+		return err
+	})
+	extents := make(map[span.TraceID]extent, len(touched))
+	for i := range touched {
+		t := &touched[i]
+		before, known := noted[t.Trace]
+		if t.Last > 0 {
+			before = before.Union(t.Window())
+		}
+		extents[t.Trace] = extent{before, known}
+	}
 	return extents, err
+}
+
+// judgeTraces judges traces in batches, some at a time.
+func (p *pass) judgeTraces(ctx context.Context, touched []storage.Touched, extents map[span.TraceID]extent) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(p.config.Parallel)
+	for rest := neighbours(touched, extents); len(rest) > 0 && ctx.Err() == nil; {
+		n, spans := 0, uint64(0)
+		for n < len(rest) && n < batchTraces && (n == 0 || spans+rest[n].Spans <= batchSpans) {
+			spans += rest[n].Spans
+			n++
+		}
+		batch := rest[:n]
+		group.Go(func() error { return p.judgeBatch(ctx, batch, extents, &p.learned) })
+		rest = rest[n:]
+	}
+	return group.Wait()
 }
 
 func traceIDs(touched []storage.Touched) []span.TraceID {
@@ -84,8 +143,8 @@ func traceIDs(touched []storage.Touched) []span.TraceID {
 const longTrace = 5 * time.Minute
 
 // neighbours orders traces such that those which follow each other lie close in time.
-func neighbours(touched []storage.Touched, extents map[span.TraceID]storage.Window) []storage.Touched {
-	long := func(w storage.Window) int {
+func neighbours(touched []storage.Touched, extents map[span.TraceID]extent) []storage.Touched {
+	long := func(w extent) int {
 		if w.To.Sub(w.From) > longTrace {
 			return 1
 		}
@@ -100,13 +159,13 @@ func neighbours(touched []storage.Touched, extents map[span.TraceID]storage.Wind
 }
 
 // judgeBatch judges some traces by all that is stored of them and what was learned, and writes what changed.
-func (w *Worker) judgeBatch(ctx context.Context, batch []storage.Touched, extents map[span.TraceID]storage.Window, known *learned) error {
+func (w *Worker) judgeBatch(ctx context.Context, batch []storage.Touched, extents map[span.TraceID]extent, known *learned) error {
 	var traces map[span.TraceID]*storage.Trace
 	var kept []storage.Verdict
 	ids := traceIDs(batch)
 	var around storage.Window
 	for _, id := range ids {
-		around = around.Union(extents[id])
+		around = around.Union(extents[id].Window)
 	}
 	err := w.do("traces", func() (err error) {
 		traces, err = w.store.TracesWithin(ctx, ids, around, storage.SpansPerTrace)
@@ -116,14 +175,17 @@ func (w *Worker) judgeBatch(ctx context.Context, batch []storage.Touched, extent
 		return err
 	}
 	var drawn []storage.AccountKey
-	err = w.do("verdicts of traces", func() (err error) {
-		if kept, err = w.store.Verdicts(ctx, ids); err == nil {
-			drawn, err = w.drawn(ctx, ids, traces)
+	before := slices.DeleteFunc(slices.Clone(ids), func(id span.TraceID) bool { return !extents[id].known && traces[id] != nil })
+	if len(before) > 0 {
+		err = w.do("verdicts of traces", func() (err error) {
+			if kept, err = w.store.Verdicts(ctx, before); err == nil {
+				drawn, err = w.drawn(ctx, before, traces)
+			}
+			return err
+		})
+		if err != nil {
+			return err
 		}
-		return err
-	})
-	if err != nil {
-		return err
 	}
 	opts, err := w.optionsFor(ctx, traces, known)
 	if err != nil {

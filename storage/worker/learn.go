@@ -230,7 +230,7 @@ func (l *learned) changes(kept []skew.Offset) (hold, taken []skew.Offset, stretc
 	return hold, taken, slices.SortedFunc(maps.Keys(changed), time.Time.Compare)
 }
 
-// judgeAgain judges traces of which nothing arrived. One that no pass has judged yet is judged as well.
+// judgeAgain judges traces of which nothing arrived. Those that were not judged yet are left to what judges arrivals.
 func (p *pass) judgeAgain(ctx context.Context, touched []storage.Touched) error {
 	seen := map[span.TraceID]bool{}
 	touched = slices.DeleteFunc(touched, func(t storage.Touched) bool {
@@ -238,7 +238,17 @@ func (p *pass) judgeAgain(ctx context.Context, touched []storage.Touched) error 
 		seen[t.Trace] = true
 		return again
 	})
-	return p.judgeTraces(ctx, touched)
+	for part := range slices.Chunk(touched, extentTraces) {
+		extents, err := p.extents(ctx, part)
+		if err != nil {
+			return err
+		}
+		part = slices.DeleteFunc(part, func(t storage.Touched) bool { return !extents[t.Trace].known })
+		if err := p.judgeTraces(ctx, part, extents); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // optionsFor gives what was learned to the judgement of some traces.

@@ -187,6 +187,9 @@ func (p *pull) judgeHopless(ctx context.Context, traces map[span.TraceID]bool) e
 	if err != nil {
 		return err
 	}
+	for id, e := range extents { // nothing that arrived has noted them
+		extents[id] = extent{e.Window, true}
+	}
 	for batch := range slices.Chunk(alone, batchTraces/4) {
 		if err := p.judgeBatch(ctx, batch, extents, known); err != nil {
 			return err

@@ -90,14 +90,17 @@ const (
 	tallyHours     = 24
 )
 
-// judged counts the hours anew of which verdicts or accounts were written before the horizon, a day of writing at a time.
+// judged counts the hours anew of which verdicts or accounts were written before the horizon, a day of writing at a time, of time in which nothing
+// was judged more.
 func (p *pass) judged(ctx context.Context, step storage.Step, origin storage.Origin, horizon time.Time) error {
 	from, ok := p.progress[step]
 	if oldest := p.now.Add(-p.config.KeepVerdicts - storage.Slack); !ok || from.Before(oldest) {
 		from = oldest
 	}
+	const day = 24 * time.Hour
+	long := day
 	for from.Before(horizon) && !p.tired() {
-		slice := storage.Window{From: from, To: earlier(from.Add(24*time.Hour), horizon)}
+		slice := storage.Window{From: from, To: earlier(from.Add(long), horizon)}
 		var hours []time.Time
 		err := p.do("touched "+string(origin), func() (err error) {
 			hours, err = p.store.TouchedJudged(ctx, origin, slice, p.now.Add(storage.Slack-p.config.KeepVerdicts))
@@ -105,6 +108,10 @@ func (p *pass) judged(ctx context.Context, step storage.Step, origin storage.Ori
 		})
 		if err != nil {
 			return err
+		}
+		// Of a new database nearly all days are empty.
+		if long *= 2; len(hours) > 0 {
+			long = day
 		}
 		for batch := range slices.Chunk(hours, tallyHours) {
 			if err := p.do("roll "+string(origin), func() error { return p.store.RollJudged(ctx, origin, batch, p.version) }); err != nil {

@@ -129,6 +129,7 @@ type pass struct {
 	*Worker
 	progress map[storage.Step]time.Time
 	now      time.Time // by the server's clock
+	trail    time.Duration
 	// version of the rows that are written: later than those of every earlier pass.
 	version time.Time
 	learned learned
@@ -159,7 +160,7 @@ func (w *Worker) pass(ctx context.Context, trail time.Duration) error {
 	if err != nil {
 		return err
 	}
-	p := &pass{Worker: w, progress: progress, now: engine.Now, version: engine.Now}
+	p := &pass{Worker: w, progress: progress, now: engine.Now, trail: trail, version: engine.Now}
 	for _, step := range []storage.Step{storage.StepHours, storage.StepDays, storage.StepLimits, storage.StepTallyHours, storage.StepTallyDays} {
 		if last := progress[step]; !p.version.After(last) { // the clock went back
 			p.version = last.Add(1)
