@@ -24,6 +24,7 @@ const defaultWorkerMetrics = "127.0.0.1:9465"
 func newWorkerCommand() *cobra.Command {
 	var (
 		metrics, shard string
+		nice           int
 		database       storage.Config
 		config         worker.Config
 	)
@@ -31,9 +32,14 @@ func newWorkerCommand() *cobra.Command {
 		Use:   "worker",
 		Short: "Judge traces that arrived and keep the rollups",
 		Long: `Judge the traces of which something arrived, and compute the rollups of the minutes, hours and days that changed. What it
-does can be repeated, so it may be stopped at any time. Where one worker falls behind, several share the traces by --shard.`,
+does can be repeated, so it may be stopped at any time. Where one worker falls behind, several share the traces by --shard.
+On a machine that is busy it lets others go first (--nice): spans that are not taken in are lost, what is not judged yet is
+judged later.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if nice < 0 || nice > 19 {
+				return &usageError{fmt.Errorf("--nice is %d; it goes from 0, as much of the processors as others, to 19", nice)}
+			}
 			collectLess()
 			if err := collector.CheckListen("worker-metrics-listen", metrics, false); err != nil {
 				return &usageError{err}
@@ -54,6 +60,9 @@ does can be repeated, so it may be stopped at any time. Where one worker falls b
 			if err != nil {
 				return &usageError{err}
 			}
+			if err := yield(nice); err != nil {
+				config.Logger.Warn("the worker competes with what takes spans in", "error", err)
+			}
 			listener, err := net.Listen("tcp", metrics)
 			if err != nil {
 				return fmt.Errorf("worker metrics: %w; name another address with --worker-metrics-listen", err)
@@ -68,6 +77,7 @@ does can be repeated, so it may be stopped at any time. Where one worker falls b
 	f.StringVar(&metrics, "worker-metrics-listen", defaultWorkerMetrics, "address of the worker's Prometheus metrics, on loopback")
 	f.StringVar(&shard, "shard", "1/1", "part of the traces to judge, as NUMBER/OF; the first also computes the rollups")
 	f.IntVar(&config.Parallel, "parallel", 0, "batches of traces judged at a time; 0 for one a processor, at most 4")
+	f.IntVar(&nice, "nice", 10, "how much it lets other processes of this machine go first, 0 to 19; on Linux")
 	f.DurationVar(&config.Trail, "trail", worker.DefaultTrail, "how far the watermark stays behind the server's clock")
 	f.DurationVar(&config.Every, "every", 10*time.Second, "time between two passes")
 	f.DurationVar(&config.KeepHops, "keep-hops", migrations.DefaultHops, "how long hops stay, as 'laxity migrate' was told")

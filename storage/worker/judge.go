@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -21,8 +22,9 @@ import (
 // Bounds of the traces judged together, and of those whose extents are looked up together.
 const (
 	extentTraces = 50_000
-	batchTraces  = 4_000
-	batchSpans   = 20_000
+	batchTraces  = 5_000
+	batchSpans   = 40_000
+	writeRows    = 50_000 // accounts and findings written together
 )
 
 // judge judges the traces of which something arrived.
@@ -116,19 +118,29 @@ func (w *Worker) extents(ctx context.Context, touched []storage.Touched) (map[sp
 
 // judgeTraces judges traces in batches, some at a time.
 func (p *pass) judgeTraces(ctx context.Context, touched []storage.Touched, extents map[span.TraceID]extent) error {
-	group, ctx := errgroup.WithContext(ctx)
+	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(p.config.Parallel)
-	for rest := neighbours(touched, extents); len(rest) > 0 && ctx.Err() == nil; {
+	var found outcomes
+	for rest := neighbours(touched, extents); len(rest) > 0 && within.Err() == nil; {
 		n, spans := 0, uint64(0)
 		for n < len(rest) && n < batchTraces && (n == 0 || spans+rest[n].Spans <= batchSpans) {
 			spans += rest[n].Spans
 			n++
 		}
 		batch := rest[:n]
-		group.Go(func() error { return p.judgeBatch(ctx, batch, extents, &p.learned) })
+		group.Go(func() error {
+			o, err := p.judgeBatch(within, batch, extents, &p.learned)
+			if err != nil {
+				return err
+			}
+			return p.write(within, found.add(o))
+		})
 		rest = rest[n:]
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return p.write(ctx, found.take())
 }
 
 func traceIDs(touched []storage.Touched) []span.TraceID {
@@ -158,8 +170,8 @@ func neighbours(touched []storage.Touched, extents map[span.TraceID]extent) []st
 	return touched
 }
 
-// judgeBatch judges some traces by all that is stored of them and what was learned, and writes what changed.
-func (w *Worker) judgeBatch(ctx context.Context, batch []storage.Touched, extents map[span.TraceID]extent, known *learned) error {
+// judgeBatch judges some traces by all that is stored of them and what was learned.
+func (w *Worker) judgeBatch(ctx context.Context, batch []storage.Touched, extents map[span.TraceID]extent, known *learned) (*outcome, error) {
 	var traces map[span.TraceID]*storage.Trace
 	var kept []storage.Verdict
 	ids := traceIDs(batch)
@@ -172,7 +184,7 @@ func (w *Worker) judgeBatch(ctx context.Context, batch []storage.Touched, extent
 		return err
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var drawn []storage.AccountKey
 	before := slices.DeleteFunc(slices.Clone(ids), func(id span.TraceID) bool { return !extents[id].known && traces[id] != nil })
@@ -184,12 +196,12 @@ func (w *Worker) judgeBatch(ctx context.Context, batch []storage.Touched, extent
 			return err
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
 	opts, err := w.optionsFor(ctx, traces, known)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	found, books := map[storage.VerdictKey]storage.Verdict{}, []storage.Account{}
 	for _, trace := range traces {
@@ -201,19 +213,62 @@ func (w *Worker) judgeBatch(ctx context.Context, batch []storage.Touched, extent
 		}
 		books = append(books, accounts...)
 	}
-	hold, taken := changes(found, kept)
-	err = w.do("write verdicts", func() error { return w.store.WriteVerdicts(ctx, hold, taken) })
-	if err != nil {
+	o := &outcome{traces: len(ids), kept: kept, books: books, gone: gone(drawn, books)}
+	o.hold, o.taken = changes(found, kept)
+	return o, nil
+}
+
+// outcome is what has to be written of some traces, and what was known of them.
+type outcome struct {
+	traces      int
+	hold, taken []storage.Verdict
+	kept        []storage.Verdict
+	books       []storage.Account
+	gone        []storage.AccountKey
+}
+
+func (o *outcome) add(other *outcome) {
+	o.traces += other.traces
+	o.hold, o.taken, o.kept = append(o.hold, other.hold...), append(o.taken, other.taken...), append(o.kept, other.kept...)
+	o.books, o.gone = append(o.books, other.books...), append(o.gone, other.gone...)
+}
+
+// outcomes gathers what many batches found, because few large inserts cost less than many small ones, merges above all.
+type outcomes struct {
+	mu  sync.Mutex
+	all outcome
+}
+
+// add returns what there is to write if it is enough.
+func (o *outcomes) add(more *outcome) outcome {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.all.add(more)
+	if len(o.all.books)+len(o.all.hold) < writeRows {
+		return outcome{}
+	}
+	return o.take()
+}
+
+func (o *outcomes) take() outcome {
+	all := o.all
+	o.all = outcome{}
+	return all
+}
+
+// write writes what was found.
+func (w *Worker) write(ctx context.Context, o outcome) error {
+	if err := w.do("write verdicts", func() error { return w.store.WriteVerdicts(ctx, o.hold, o.taken) }); err != nil {
 		return err
 	}
-	if err := w.do("write accounts", func() error { return w.store.WriteAccounts(ctx, books, gone(drawn, books)) }); err != nil {
+	if err := w.do("write accounts", func() error { return w.store.WriteAccounts(ctx, o.books, o.gone) }); err != nil {
 		return err
 	}
-	w.stats.traces.Add(int64(len(ids)))
-	w.stats.findings.Add(int64(len(hold)))
-	w.stats.taken.Add(int64(len(taken)))
-	w.stats.orphans.add(hold, taken, kept)
-	w.stats.found.add(hold, kept)
+	w.stats.traces.Add(int64(o.traces))
+	w.stats.findings.Add(int64(len(o.hold)))
+	w.stats.taken.Add(int64(len(o.taken)))
+	w.stats.orphans.add(o.hold, o.taken, o.kept)
+	w.stats.found.add(o.hold, o.kept)
 	return nil
 }
 

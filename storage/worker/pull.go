@@ -191,7 +191,11 @@ func (p *pull) judgeHopless(ctx context.Context, traces map[span.TraceID]bool) e
 		extents[id] = extent{e.Window, true}
 	}
 	for batch := range slices.Chunk(alone, batchTraces/4) {
-		if err := p.judgeBatch(ctx, batch, extents, known); err != nil {
+		found, err := p.judgeBatch(ctx, batch, extents, known)
+		if err == nil {
+			err = p.write(ctx, *found)
+		}
+		if err != nil {
 			return err
 		}
 	}
