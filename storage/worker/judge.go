@@ -24,7 +24,7 @@ const (
 	extentTraces = 50_000
 	batchTraces  = 5_000
 	batchSpans   = 40_000
-	writeRows    = 50_000 // accounts and findings written together
+	writeRows    = 25_000 // accounts and findings written together
 )
 
 // judge judges the traces of which something arrived.

@@ -12,30 +12,30 @@ import (
 )
 
 // freshness sends spans at a steady rate, and probes among them: requests with a route of their own. It returns how long after
-// its end each probe was in the report of margins, ascending.
-func freshness(ctx context.Context, binary, dir, contrib string, all mode, rate int, lasts time.Duration) ([]time.Duration, error) {
+// its end each probe was in the report of margins, ascending, and how old the worker's watermark was at the end.
+func freshness(ctx context.Context, binary, dir, contrib string, all mode, rate int, lasts time.Duration) (delays []time.Duration, lag time.Duration, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer os.RemoveAll(dir)
 	s, err := startStack(ctx, binary, dir, contrib, nil)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer s.stop()
 	earlier := rate * 20 / spansPerTrace
 	if err := s.ingest(ctx, all, makeRequests(0, earlier, time.Now().Add(-time.Duration(earlier)*apart)), earlier, 0); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if err := s.age(ctx); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if err := s.startWorker(ctx); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	db, err := storage.Open(storage.Config{DSN: s.dsn})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer func() { _ = db.Close() }()
 
@@ -51,25 +51,29 @@ func freshness(ctx context.Context, binary, dir, contrib string, all mode, rate 
 	seen := map[string]time.Duration{}
 	for deadline := time.Now().Add(lasts + 2*time.Minute); len(seen) < probes; {
 		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("%d probes of %d appeared", len(seen), probes)
+			return nil, 0, fmt.Errorf("%d probes of %d appeared", len(seen), probes)
 		}
 		if err := look(ctx, db, &ended, seen); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
 	group.Wait()
+	progress, err := db.Progress(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	lag = time.Since(progress[storage.StepVerdicts])
 	for range cap(errs) {
 		if err := <-errs; err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
-	var delays []time.Duration
 	for _, d := range seen {
 		delays = append(delays, d)
 	}
 	slices.Sort(delays)
-	return delays, nil
+	return delays, lag, nil
 }
 
 // probe sends one request after the other, and notes when each ended.

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"text/tabwriter"
 	"time"
+
+	"github.com/laxity-dev/laxity/storage/worker"
 )
 
 // mode is one way through the collector.
@@ -47,7 +49,8 @@ func run(ctx context.Context) error {
 	rounds := flag.Int("rounds", 3, "measurements of each way, in turn")
 	binary := flag.String("laxity", "", "binary to measure; built from this checkout by default")
 	only := flag.Int("only", -1, "measure one way alone, for profiles: 0 contrib exporter, 1 all tables, 2 without raw spans")
-	worker := flag.Bool("worker", false, "with the worker judging as many spans meanwhile, and how soon a span is in a report")
+	steady := flag.Duration("steady", 40*time.Second, "with -worker, how long 20,000 spans a second are sent for freshness")
+	judging := flag.Bool("worker", false, "with the worker judging as many spans meanwhile, and how soon a span is in a report")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "laxity-bench-path")
 	if err != nil {
@@ -66,10 +69,10 @@ func run(ctx context.Context) error {
 	lasted := time.Duration(traces) * apart
 	requests := makeRequests(traces, traces, time.Now().Add(-lasted))
 	contrib := filepath.Join(dir, "contrib.yaml")
-	modes := modes(contrib, *worker)
+	modes := modes(contrib, *judging)
 	var earlier [][]byte
 	figures := []string{1: "path_rate", 2: "path_rate_hops"}
-	if *worker {
+	if *judging {
 		earlier = makeRequests(0, traces, time.Now().Add(-2*lasted))
 		figures = []string{1: "ingest_rate", 2: "ingest_rate_hops"}
 	}
@@ -97,7 +100,7 @@ func run(ctx context.Context) error {
 			of(func(r result) float64 { return r.peakMiB }))
 	}
 	w.Flush()
-	if *worker {
+	if *judging {
 		for i, m := range modes[1:] {
 			if *only >= 0 && *only != i+1 {
 				continue
@@ -123,14 +126,17 @@ func run(ctx context.Context) error {
 		slices.Sort(ratios)
 		fmt.Printf("figure %s %.2f x vs contrib-clickhouseexporter\n", figure, ratios[len(ratios)/2])
 	}
-	if !*worker {
+	if !*judging {
 		return nil
 	}
-	delays, err := freshness(ctx, *binary, filepath.Join(dir, "freshness"), contrib, modes[1], 20_000, 40*time.Second)
+	const rate = 20_000
+	delays, lag, err := freshness(ctx, *binary, filepath.Join(dir, "freshness"), contrib, modes[1], rate, *steady)
 	if err != nil {
 		return fmt.Errorf("freshness: %w", err)
 	}
 	fmt.Printf("figure freshness_p99 %.2f s\n", delays[len(delays)*99/100].Seconds())
+	fmt.Printf("after %s at %d spans/s everything is judged that is older than %.0f s, of which %.0f s are kept for late rows\n",
+		*steady, rate, lag.Seconds(), worker.DefaultTrail.Seconds())
 	return nil
 }
 
