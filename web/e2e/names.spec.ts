@@ -53,3 +53,20 @@ it("TestIssueWayOn: an address that cannot be read leads on instead of asking th
   await settled(page);
   await context.close();
 });
+
+it("TestIssueManyRows: a report of a thousand rows draws those on top, and all when asked", async () => {
+  const { context, page, complaints } = await open(browser, wide);
+  const rows = Array.from({ length: 1000 }, (_, i) => ({
+    service: "shop", route: "/", stage: `stage ${i}`, peer: "stock", calls: i + 1, degraded: 0, degraded_ratio: 0, spend_p50_s: 1, spend_p95_s: 1, decisions: { run: i + 1 }, causes: {}, phases: {}, trend: null,
+  }));
+  const reported = { from: "2026-01-30T00:00:00Z", to: "2026-01-31T00:00:00Z", bucket_s: null };
+  await page.route("**/api/v1/reports/stages?*", (route) => route.fulfill({ json: { window: reported, watermark: "2026-01-31T00:00:00Z", provisional: false, rows, next: null } }));
+  await page.goto(`${base()}/stages?sort=-calls`);
+  await settled(page);
+  expect(await page.locator(".report tbody tr").count()).toBe(200);
+  expect(await page.locator(".report tbody tr").first().textContent()).toContain("stage 999");
+  await page.getByRole("button", { name: "Show all" }).click();
+  await expect.poll(() => page.locator(".report tbody tr").count()).toBe(1000);
+  expect(complaints).toEqual([]);
+  await context.close();
+});

@@ -1,8 +1,9 @@
 import { createColumnHelper, flexRender, getCoreRowModel, getSortedRowModel, useReactTable, type SortingState, type Updater } from "@tanstack/react-table";
-import { useMemo, type ReactNode } from "react";
+import { useMemo, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import type { ExcludedName } from "../model/exclusions.ts";
 import { filterText } from "../model/filterText.ts";
+import { formatCount } from "../model/seconds.ts";
 import { formatCell, type Cell, type Column, type Part } from "./columns.tsx";
 import { Icon } from "./Icon.tsx";
 import type { PlaceState } from "./place.ts";
@@ -23,6 +24,9 @@ interface Props<Row> {
   place: PlaceState;
 }
 
+// What is drawn at once; more makes a page slow that people want the top of.
+const most = 200;
+
 /** Rows that can be sorted, walked by keys and opened. The order lives in the address. */
 export function ReportTable<Row extends object>({ name, rows, columns, keyOf, leaves = [], before, beforeLabel = "", pathOf, place }: Props<Row>) {
   const sorting = useMemo(() => readSort(place.query.get("sort")), [place.query]);
@@ -37,7 +41,9 @@ export function ReportTable<Row extends object>({ name, rows, columns, keyOf, le
     data: rows as Row[], columns: definitions, state: { sorting }, getCoreRowModel: getCoreRowModel(), getSortedRowModel: getSortedRowModel(), getRowId: keyOf,
     onSortingChange: (update: Updater<SortingState>) => place.change({ sort: writeSort(typeof update === "function" ? update(sorting) : update) }),
   });
-  const shown = table.getRowModel().rows;
+  const [whole, setWhole] = useState(false);
+  const sorted = table.getRowModel().rows;
+  const shown = whole ? sorted : sorted.slice(0, most);
   const [current, body] = useRows(shown.length, (i) => shown[i] && pathOf?.(shown[i].original));
   return (
     <div className="table-scroll" tabIndex={0} role="region" aria-label={name}>
@@ -73,6 +79,7 @@ export function ReportTable<Row extends object>({ name, rows, columns, keyOf, le
           ))}
         </tbody>
       </table>
+      {shown.length < sorted.length && <p className="table-foot"><span className="quiet small">The first {shown.length} of {formatCount(sorted.length)} rows in this order.</span> <button type="button" className="button" onClick={() => setWhole(true)}>Show all</button></p>}
     </div>
   );
 }
