@@ -20,16 +20,15 @@
 --   not_cause, not_phase
 -- not_rule                   as rule: traces without these, and those of which something arrived since judged
 -- limit                      rows
--- Reads the months of the window; with a service, the prefix (service) of the sort key.
+-- Reads the months of the window; with a service, the prefix (service) of the sort key. ts is read first: of a granule with nothing in the window,
+-- which there is one of for each place and part, nothing else.
 SELECT
     toUnixTimestamp64Nano(ts) AS at,
     lower(hex(trace_id)) AS trace,
     lower(hex(span_id)) AS span
 FROM hops
-WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
+PREWHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
     AND ts < fromUnixTimestamp64Nano({to:Int64}, 'UTC')
-    AND (toUnixTimestamp64Nano(ts), trace_id, span_id)
-        < ({before_ts:Int64}, toFixedString(unhex({before_trace:String}), 16), toFixedString(unhex({before_span:String}), 8))
     AND entry
     AND is_deleted = 0
     AND ({service:String} = '' OR service = {service:String})
@@ -49,6 +48,8 @@ WHERE ts >= fromUnixTimestamp64Nano({from:Int64}, 'UTC')
     AND NOT has({not_version:Array(String)}, service_version)
     AND (isNull({margin_lt:Nullable(Int64)}) OR margin_ns < {margin_lt:Nullable(Int64)})
     AND (isNull({margin_gt:Nullable(Int64)}) OR margin_ns > {margin_gt:Nullable(Int64)})
+WHERE (toUnixTimestamp64Nano(ts), trace_id, span_id)
+        < ({before_ts:Int64}, toFixedString(unhex({before_trace:String}), 16), toFixedString(unhex({before_span:String}), 8))
     AND (({stage:String} = '' AND {peer:String} = '' AND {cause:String} = '' AND {phase:String} = '') OR trace_id IN (
         SELECT trace_id
         FROM hops
