@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -42,16 +44,25 @@ func (db *DB) ask(ctx context.Context, sql string, scan func(driver.Rows) error,
 // value and 1 MiB in all.
 const maxParameter = 64 << 10
 
+var (
+	textParameter = regexp.MustCompile(`\{\w+:String\}`)
+	quotes        = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
+)
+
 // bind returns a statement with its arguments and settings. A text too long for a parameter becomes a literal in the statement.
 func bind(sql string, parameters map[string]any, settings clickhouse.Settings) (string, []any, clickhouse.Settings) {
 	args := make([]any, 0, len(parameters))
+	long := map[string]string{}
 	for name, value := range parameters {
-		text, ok := value.(string)
-		if !ok || len(text) <= maxParameter {
-			args = append(args, clickhouse.Named(name, value))
+		if text, ok := value.(string); ok && len(text) > maxParameter {
+			long["{"+name+":String}"] = "'" + quotes.Replace(text) + "'"
 			continue
 		}
-		sql = strings.ReplaceAll(sql, "{"+name+":String}", "'"+strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text)+"'")
+		args = append(args, clickhouse.Named(name, value))
+	}
+	if len(long) > 0 {
+		// At one go: what stands in a text is never looked at.
+		sql = textParameter.ReplaceAllStringFunc(sql, func(placeholder string) string { return cmp.Or(long[placeholder], placeholder) })
 	}
 	if len(sql) > maxParameter {
 		settings = maps.Clone(settings)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/laxity-dev/laxity/engine/enginetest"
@@ -141,5 +142,18 @@ func TestIssueParametersLongerThanAServerTakes(t *testing.T) {
 	err = db.ask(t.Context(), "SELECT {text:String}", func(rows driver.Rows) error { return rows.Scan(&back) }, map[string]any{"text": hostile})
 	if err != nil || back != hostile {
 		t.Errorf("%d bytes of %d came back, %v", len(back), len(hostile), err)
+	}
+}
+
+// A long text that looks like a parameter stays a text: nothing of another long parameter becomes part of the statement within it.
+func TestIssueLongTextsDoNotReplaceEachOther(t *testing.T) {
+	pad := strings.Repeat("x", maxParameter)
+	a, b := pad+"{b:String}", "|| (SELECT secret FROM other) || "+pad
+	want := "SELECT '" + a + "', '" + b + "', '" + a + "'"
+	for range 50 {
+		got, args, _ := bind("SELECT {a:String}, {b:String}, {a:String}", map[string]any{"a": a, "b": b}, clickhouse.Settings{})
+		if got != want || len(args) != 0 {
+			t.Fatalf("what was a text is a part of the statement: …%s…", got[strings.Index(got, "xxx'"):][:60])
+		}
 	}
 }

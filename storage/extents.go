@@ -58,33 +58,51 @@ func (db *DB) NoteExtents(ctx context.Context, touched []Touched) error {
 //go:embed queries/extents_days.sql
 var extentsDaysSQL string
 
-//go:embed queries/extents_hops.sql
-var extentsHopsSQL string
+//go:embed queries/extents_stored.sql
+var extentsStoredSQL string
 
 //go:embed queries/extents_raw.sql
 var extentsRawSQL string
 
-// FillExtents notes the extents of all that is there, for a database in which traces were judged before extents were kept, and answers with
-// the number of days that hold any. To repeat it is harmless.
-func (db *DB) FillExtents(ctx context.Context) (int, error) {
-	var days []int64
-	err := db.ask(ctx, extentsDaysSQL, func(rows driver.Rows) error {
-		var day int64
-		err := rows.Scan(&day)
-		days = append(days, day)
-		return err
-	}, nil)
-	for _, day := range days {
-		if err == nil {
-			err = db.run(ctx, extentsHopsSQL, map[string]any{"from": day, "to": day + int64(24*time.Hour)})
+// ExtentsDay is one day of a table from which extents can be noted.
+type ExtentsDay struct {
+	Table string
+	Day   int64 // its begin, nanoseconds since 1970
+}
+
+// ExtentsDays answers with all there is of which extents can be noted: hops, raw spans and what was judged of them, for they expire apart.
+func (db *DB) ExtentsDays(ctx context.Context) ([]ExtentsDay, error) {
+	var days []ExtentsDay
+	for _, source := range []struct{ table, start string }{{"hops", "ts"}, {"verdicts", "ts"}, {"accounts", "ts"}, {rawTimes, "Start"}} {
+		err := db.ask(ctx, extentsDaysSQL, func(rows driver.Rows) error {
+			day := ExtentsDay{Table: source.table}
+			err := rows.Scan(&day.Day)
+			days = append(days, day)
+			return err
+		}, map[string]any{"table": source.table, "start": source.start})
+		if err != nil && !(source.table == rawTimes && IsMissing(err)) {
+			return nil, question("extents of what was judged before", err)
 		}
 	}
-	if err == nil && len(days) > 0 {
-		if err = db.run(ctx, extentsRawSQL, nil); IsMissing(err) {
-			err = nil
-		}
+	return days, nil
+}
+
+const rawTimes = "otel_traces_trace_id_ts"
+
+// FillExtents notes the extents of a day, for a database in which traces were judged before extents were kept. To repeat it is harmless.
+func (db *DB) FillExtents(ctx context.Context, day ExtentsDay) error {
+	sql, parameters := extentsStoredSQL, map[string]any{"from": day.Day, "to": day.Day + int64(24*time.Hour), "table": day.Table}
+	if day.Table == rawTimes {
+		sql = extentsRawSQL
+		delete(parameters, "table")
 	}
-	return len(days), question("extents of what was judged before", err)
+	return question("extents of what was judged before", db.run(ctx, sql, parameters))
+}
+
+// HasExtents reports whether anything is noted.
+func (db *DB) HasExtents(ctx context.Context) (any bool, err error) {
+	err = db.ask(ctx, "SELECT 1 FROM trace_extents LIMIT 1", func(driver.Rows) error { any = true; return nil }, nil)
+	return any, question("extents", err)
 }
 
 // rawExtents answers with windows, in whole seconds, that hold the starts of all spans that a table of raw spans has of some

@@ -47,7 +47,7 @@ func TestTracesWithin(t *testing.T) {
 		all = append(all, id)
 	}
 	arrived := storage.Window{From: time.Unix(0, 0), To: time.Now().Add(time.Hour)}
-	touched, err := store.TouchedTraces(t.Context(), arrived, arrived, storage.Shard{Number: 1, Of: 1}, 100)
+	touched, err := store.TouchedTraces(t.Context(), storage.Arrivals{Hops: arrived, Raw: arrived, Until: arrived.To}, storage.Shard{Number: 1, Of: 1}, 100)
 	if err != nil || len(touched) != len(ids) {
 		t.Fatalf("%d touched traces of %d: %v", len(touched), len(ids), err)
 	}

@@ -41,6 +41,14 @@ func (s Shard) Step() Step {
 	return Step(shardPrefix + s.String())
 }
 
+// Extents is the step under which the shard notes that the extents of all that was judged before are kept.
+func (s Shard) Extents() Step {
+	if s.Of <= 1 {
+		return StepExtents
+	}
+	return Step(string(StepExtents) + " " + s.String())
+}
+
 const shardPrefix = string(StepVerdicts) + " "
 
 // judgedByAll returns up to where some division into shards has judged everything: the latest over the divisions of the

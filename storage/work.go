@@ -112,10 +112,16 @@ var touchedTracesSQL string
 //go:embed queries/touched_raw.sql
 var touchedRawSQL string
 
-// TouchedTraces answers with the traces of the shard of which hops arrived in one window or raw spans in another, of whole seconds, for so
-// their arrival is kept; neighbours in time together. Raw spans in a table that somebody else made do not say when they arrived; their hops
-// do.
-func (db *DB) TouchedTraces(ctx context.Context, hops, raw Window, shard Shard, limit int) ([]Touched, error) {
+// Arrivals says what of traces arrived: hops in one window, raw spans in another, of whole seconds, for so their arrival is kept. What arrived
+// later, until a time, touches no trace, but tells where the spans lie of one that is touched.
+type Arrivals struct {
+	Hops, Raw Window
+	Until     time.Time
+}
+
+// TouchedTraces answers with the traces of the shard of which something arrived, neighbours in time together. Raw spans in a table that
+// somebody else made do not say when they arrived; their hops do.
+func (db *DB) TouchedTraces(ctx context.Context, arrived Arrivals, shard Shard, limit int) ([]Touched, error) {
 	var answer []Touched
 	seen := map[span.TraceID]int{}
 	scan := func(rows driver.Rows) error {
@@ -129,6 +135,9 @@ func (db *DB) TouchedTraces(ctx context.Context, hops, raw Window, shard Shard, 
 			return nil // not from OTLP: no hop and no statement has it either
 		}
 		at, known := seen[t.Trace]
+		if !known && t.Spans == 0 {
+			return nil
+		}
 		if !known {
 			seen[t.Trace] = len(answer)
 			answer = append(answer, t)
@@ -138,11 +147,11 @@ func (db *DB) TouchedTraces(ctx context.Context, hops, raw Window, shard Shard, 
 		a.Spans, a.First, a.Last = max(a.Spans, t.Spans), min(a.First, t.First), max(a.Last, t.Last)
 		return nil
 	}
-	parameters := hops.arrival(map[string]any{"shard": shard.Number - 1, "shards": shard.Of, "limit": limit})
+	parameters := arrived.Hops.arrival(map[string]any{"until": arrived.Until.UnixMilli(), "shard": shard.Number - 1, "shards": shard.Of, "limit": limit})
 	if err := db.ask(ctx, touchedTracesSQL, scan, parameters); err != nil {
 		return nil, question("touched traces", err)
 	}
-	parameters["from"], parameters["to"] = raw.From.Unix(), raw.To.Unix()
+	parameters["from"], parameters["to"], parameters["until"] = arrived.Raw.From.Unix(), arrived.Raw.To.Unix(), arrived.Until.Unix()+1
 	if err := db.ask(ctx, touchedRawSQL, scan, parameters); err != nil && !IsMissing(err) && !lacksColumn(err) {
 		return nil, question("touched raw spans", err)
 	}

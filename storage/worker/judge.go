@@ -29,12 +29,9 @@ const (
 
 // judge judges the traces of which something arrived.
 func (p *pass) judge(ctx context.Context, slice storage.Window) error {
-	if err := p.fillExtents(ctx); err != nil {
-		return err
-	}
 	var touched []storage.Touched
 	err := p.do("touched traces", func() (err error) {
-		touched, err = p.store.TouchedTraces(ctx, slice, p.rawArrivals(slice), p.config.Shard, sliceTraces)
+		touched, err = p.store.TouchedTraces(ctx, p.arrivals(slice), p.config.Shard, sliceTraces)
 		return err
 	})
 	if err != nil {
@@ -56,39 +53,83 @@ func (p *pass) judge(ctx context.Context, slice storage.Window) error {
 	return nil
 }
 
-// rawArrivals are the seconds of a slice. One in which it ends belongs to the next slice, but where there may be none.
-func (p *pass) rawArrivals(slice storage.Window) storage.Window {
-	raw := storage.Window{From: slice.From.Truncate(time.Second), To: slice.To.Truncate(time.Second)}
-	if p.trail == 0 {
-		raw.To = raw.To.Add(time.Second)
+// lookAhead is how long after a slice more may arrive of its traces that belongs to what is judged with it.
+const lookAhead = 15 * time.Second
+
+// arrivals of a slice. Of raw spans the second is known in which they arrive: one in which a slice ends belongs to the next, but where there may
+// be none.
+func (p *pass) arrivals(slice storage.Window) storage.Arrivals {
+	a := storage.Arrivals{
+		Hops:  slice,
+		Raw:   storage.Window{From: slice.From.Truncate(time.Second), To: slice.To.Truncate(time.Second)},
+		Until: slice.To.Add(min(lookAhead, p.trail)),
 	}
-	return raw
+	if p.trail == 0 {
+		a.Raw.To = a.Raw.To.Add(time.Second)
+		a.Until = a.Raw.To
+	}
+	return a
 }
 
-// fillExtents notes the extents of what was judged before they were kept.
+// fillExtents notes the extents of what was judged before they were kept, by a worker of another version perhaps.
 func (p *pass) fillExtents(ctx context.Context) error {
-	if _, done := p.progress[storage.StepExtents]; done {
+	if p.filled.done {
 		return nil
 	}
-	judged := false
-	for step := range p.progress {
-		judged = judged || strings.HasPrefix(string(step), string(storage.StepVerdicts))
+	step, judged := p.config.Shard.Extents(), false
+	for other := range p.progress {
+		judged = judged || strings.HasPrefix(string(other), string(storage.StepVerdicts))
 	}
-	if !judged {
-		return p.advance(ctx, storage.StepExtents, p.now)
-	}
-	began := time.Now()
-	err := p.do("fill extents", func() error {
-		days, err := p.store.FillExtents(ctx)
-		if err == nil && days > 0 {
-			p.config.Logger.Info("noted when the traces that were there begin; this is done once", "days", days, "took", time.Since(began).Round(time.Millisecond))
+	if _, done := p.progress[step]; done && judged {
+		// A table that was made anew is empty.
+		err := p.do("has extents", func() (err error) {
+			p.filled.done, err = p.store.HasExtents(ctx)
+			return err
+		})
+		if err != nil || p.filled.done {
+			return err
 		}
+	}
+	if judged {
+		if err := p.fill(ctx); err != nil {
+			return err
+		}
+	}
+	if err := p.advance(ctx, step, p.now); err != nil {
+		return err
+	}
+	p.filled.done = true
+	return nil
+}
+
+// fill notes the extents of one day after the other. Where it fails it goes on in the next pass.
+func (p *pass) fill(ctx context.Context) error {
+	began := time.Now()
+	var days []storage.ExtentsDay
+	err := p.do("days of extents", func() (err error) {
+		days, err = p.store.ExtentsDays(ctx)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return p.advance(ctx, storage.StepExtents, p.now)
+	if p.filled.days == nil {
+		p.filled.days = map[storage.ExtentsDay]bool{}
+	}
+	for i, day := range days {
+		if p.filled.days[day] {
+			continue
+		}
+		if err := p.do("fill extents", func() error { return p.store.FillExtents(ctx, day) }); err != nil {
+			return err
+		}
+		p.filled.days[day] = true
+		if i%10 == 9 || i == len(days)-1 {
+			p.config.Logger.Info("noting when the traces that are there begin; this is done once", "table", day.Table, "days", i+1, "of", len(days),
+				"took", time.Since(began).Round(time.Millisecond))
+		}
+	}
+	return nil
 }
 
 // extent is when the spans of a trace start, and whether it was judged before.

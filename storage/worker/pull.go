@@ -122,7 +122,7 @@ func (p *pull) buckets(ctx context.Context, due []storage.AttachedBucket) error 
 	}
 	var rows []hop.Row
 	var total int64
-	hopless := map[span.TraceID]bool{} // true: no hop of it was read
+	traces := map[span.TraceID]*pulled{}
 	flush := func() error {
 		if len(rows) == 0 {
 			return nil
@@ -140,13 +140,16 @@ func (p *pull) buckets(ctx context.Context, due []storage.AttachedBucket) error 
 				p.pulls.quarantined.Add(1)
 				return nil
 			}
+			of := traces[s.Trace]
+			if of == nil {
+				of = &pulled{first: s.Start, last: s.Start}
+				traces[s.Trace] = of
+			}
+			of.first, of.last = min(of.first, s.Start), max(of.last, s.Start)
 			if !hop.Is(s) {
-				if _, known := hopless[s.Trace]; !known {
-					hopless[s.Trace] = true
-				}
 				return nil
 			}
-			hopless[s.Trace] = false
+			of.hops = true
 			row, _ := hop.FromSpan(s)
 			if rows = append(rows, row); len(rows) >= pullRows {
 				return flush()
@@ -158,7 +161,7 @@ func (p *pull) buckets(ctx context.Context, due []storage.AttachedBucket) error 
 		err = flush()
 	}
 	if err == nil {
-		err = p.judgeHopless(ctx, hopless)
+		err = p.judgeHopless(ctx, traces)
 	}
 	if err != nil {
 		return err
@@ -167,12 +170,18 @@ func (p *pull) buckets(ctx context.Context, due []storage.AttachedBucket) error 
 	return p.do("attached progress", func() error { return p.store.SetAttached(ctx, p.table, read) })
 }
 
+// pulled is what was read of one trace: when it starts, and whether there are hops among it.
+type pulled struct {
+	first, last int64
+	hops        bool
+}
+
 // judgeHopless judges traces of which no hop was read: no arrival of theirs tells the worker that they changed.
-func (p *pull) judgeHopless(ctx context.Context, traces map[span.TraceID]bool) error {
+func (p *pull) judgeHopless(ctx context.Context, traces map[span.TraceID]*pulled) error {
 	var alone []storage.Touched
-	for id, hopless := range traces {
-		if hopless {
-			alone = append(alone, storage.Touched{Trace: id, Spans: 1})
+	for id, of := range traces {
+		if !of.hops {
+			alone = append(alone, storage.Touched{Trace: id, Spans: 1, First: of.first, Last: of.last})
 		}
 	}
 	if len(alone) == 0 {
@@ -187,7 +196,10 @@ func (p *pull) judgeHopless(ctx context.Context, traces map[span.TraceID]bool) e
 	if err != nil {
 		return err
 	}
-	for id, e := range extents { // nothing that arrived has noted them
+	if err := p.do("note extents", func() error { return p.store.NoteExtents(ctx, alone) }); err != nil {
+		return err
+	}
+	for id, e := range extents { // they may have been judged by a worker that noted nothing
 		extents[id] = extent{e.Window, true}
 	}
 	for batch := range slices.Chunk(alone, batchTraces/4) {

@@ -110,7 +110,7 @@ func (p *pass) judged(ctx context.Context, step storage.Step, origin storage.Ori
 			return err
 		}
 		// Of a new database nearly all days are empty.
-		if long *= 2; len(hours) > 0 {
+		if long = min(2*long, 8*day); len(hours) > 0 {
 			long = day
 		}
 		for batch := range slices.Chunk(hours, tallyHours) {

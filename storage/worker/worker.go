@@ -81,12 +81,19 @@ type Worker struct {
 	learning  time.Duration
 	learnedAt time.Time
 	pulls     pulls
+	filled    filled
 	// counted is when all of an attached table was counted last.
 	counted time.Time
 
 	// before, in tests, ends a pass at the statement it fails. It is called by one goroutine at a time.
 	before  func(statement string) error
 	beforeM sync.Mutex
+}
+
+// filled is what is noted of what was judged before extents were kept.
+type filled struct {
+	done bool
+	days map[storage.ExtentsDay]bool
 }
 
 // New returns a worker.
@@ -169,6 +176,9 @@ func (w *Worker) pass(ctx context.Context, trail time.Duration) error {
 	// The horizon is exclusive, hence the millisecond.
 	horizon := engine.Now.Add(-trail).Truncate(time.Millisecond).Add(time.Millisecond)
 	w.stats.watermark(progress, w.config.Shard)
+	if err := p.fillExtents(ctx); err != nil {
+		return err
+	}
 	kept, err := p.kept(ctx)
 	if err != nil {
 		return err
