@@ -371,7 +371,7 @@ func TestQuestionsUseTheirIndexes(t *testing.T) {
 	ids := url.Values{"param_ids": {id}, "param_from": {"0"}, "param_to": {"4294967295"}, "param_limit": {"10"},
 		"param_database": {store.Database}, "param_table": {"otel_traces"}, "param_times": {"otel_traces_trace_id_ts"}, "param_id": {id},
 		"param_source": {"otel_traces"}, "param_buckets": {"[0]"}, "param_shard": {"0"}, "param_shards": {"1"}}
-	arrived := url.Values{"param_from": {"0"}, "param_to": {"4102444800000"}, "param_limit": {"10"}, "param_frozen": {"0"}, "param_width": {"300000000000"},
+	arrived := url.Values{"param_until": {"2"}, "param_from": {"0"}, "param_to": {"4102444800000"}, "param_limit": {"10"}, "param_frozen": {"0"}, "param_width": {"300000000000"},
 		"param_source": {"accounts"}, "param_reach": {"0"}, "param_subject": {"spending"}, "param_shard": {"0"}, "param_shards": {"1"}}
 	for _, c := range []struct {
 		file       string
@@ -388,6 +388,7 @@ func TestQuestionsUseTheirIndexes(t *testing.T) {
 		{"search.sql", entry, []string{"Partition", "PrimaryKey", "(service in ["}},
 		{"services.sql", window, []string{"Partition", "PrimaryKey", "(service in ["}},
 		{"verdicts_of.sql", ids, []string{"PrimaryKey", "trace_id"}},
+		{"trace_extents.sql", ids, []string{"PrimaryKey", "(trace in "}},
 		{"touched_traces.sql", arrived, []string{"Name: idx_ingested_at"}},
 		{"touched_minutes.sql", arrived, []string{"Name: idx_ingested_at"}},
 		{"touched_raw.sql", arrived, []string{"Name: idx_ingested_at"}},
