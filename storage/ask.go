@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/url"
 	"regexp"
@@ -49,7 +48,8 @@ var (
 	quotes        = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
 )
 
-// bind returns a statement with its arguments and settings. A text too long for a parameter becomes a literal in the statement.
+// bind returns a statement with its arguments, and settings, to which it may add. A text too long for a parameter becomes a literal in the
+// statement.
 func bind(sql string, parameters map[string]any, settings clickhouse.Settings) (string, []any, clickhouse.Settings) {
 	args := make([]any, 0, len(parameters))
 	long := map[string]string{}
@@ -65,7 +65,6 @@ func bind(sql string, parameters map[string]any, settings clickhouse.Settings) (
 		sql = textParameter.ReplaceAllStringFunc(sql, func(placeholder string) string { return cmp.Or(long[placeholder], placeholder) })
 	}
 	if len(sql) > maxParameter {
-		settings = maps.Clone(settings)
 		settings["max_query_size"] = 2 * len(sql)
 	}
 	return sql, args, settings

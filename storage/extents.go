@@ -100,9 +100,9 @@ func (db *DB) FillExtents(ctx context.Context, day ExtentsDay) error {
 }
 
 // HasExtents reports whether anything is noted.
-func (db *DB) HasExtents(ctx context.Context) (any bool, err error) {
-	err = db.ask(ctx, "SELECT 1 FROM trace_extents LIMIT 1", func(driver.Rows) error { any = true; return nil }, nil)
-	return any, question("extents", err)
+func (db *DB) HasExtents(ctx context.Context) (has bool, err error) {
+	err = db.ask(ctx, "SELECT 1 FROM trace_extents LIMIT 1", func(driver.Rows) error { has = true; return nil }, nil)
+	return has, question("extents", err)
 }
 
 // rawExtents answers with windows, in whole seconds, that hold the starts of all spans that a table of raw spans has of some

@@ -22,11 +22,8 @@ func TestIssueAttachedInnerSpansFirst(t *testing.T) {
 	store := storagetest.OpenOn(t, engine)
 	attachTo(t, store, table.Table)
 	trace := theirs(traceOf(1))
-	inner := trace[0]
-	inner.ID, inner.Parent, inner.Kind, inner.Name = span.ID{9}, trace[0].ID, span.KindInternal, "work"
-	inner.Start += int64(time.Minute)
+	inner := innerOf(trace[0], time.Minute)
 	inner.End = inner.Start + int64(time.Second)
-	inner.Attrs = span.Attributes{}
 	table.Insert(t, inner)
 	w := on(t, store)
 	passes(t, w)
@@ -59,11 +56,7 @@ func TestIssueUpgradedDatabaseIsJudgedAgainByWhatIsLearned(t *testing.T) {
 	w := learning(t, store)
 	w.learnedAt, w.learning = time.Now(), time.Hour // judged, and nothing learned yet
 	passes(t, w)
-	for _, sql := range []string{"TRUNCATE TABLE %s.trace_extents", "ALTER TABLE %s.worker_progress DELETE WHERE step = 'extents' SETTINGS mutations_sync = 1"} {
-		if _, err := engine.Query(fmt.Sprintf(sql, store.Database)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	forgetExtents(t, store)
 	for range 3 {
 		passes(t, learning(t, store))
 	}
@@ -75,9 +68,7 @@ func TestIssueUpgradedDatabaseIsJudgedAgainByWhatIsLearned(t *testing.T) {
 func TestIssueSliceEndsBetweenHopsAndRawSpans(t *testing.T) {
 	store := storagetest.Open(t)
 	trace := traceOf(1)
-	inner := trace[2] // what the model does by itself, seconds after all hops have begun, no hop
-	inner.ID, inner.Parent, inner.Kind, inner.Name, inner.Attrs = span.ID{9}, trace[2].ID, span.KindInternal, "work", span.Attributes{}
-	inner.Start += int64(1500 * time.Millisecond)
+	inner := innerOf(trace[2], 1500*time.Millisecond) // what the model does by itself, seconds after all hops have begun
 	inner.End = trace[2].End + int64(5*time.Second)
 	trace = append(trace, inner)
 	store.Insert(t, trace...)
@@ -193,22 +184,15 @@ func TestIssueUpgradedAttachedInnerSpans(t *testing.T) {
 	store := storagetest.OpenOn(t, engine)
 	attachTo(t, store, table.Table)
 	trace := theirs(traceOf(1))
-	inner := trace[0]
-	inner.ID, inner.Parent, inner.Kind, inner.Name = span.ID{9}, trace[0].ID, span.KindInternal, "work"
-	inner.Start += int64(time.Minute)
+	inner := innerOf(trace[0], time.Minute)
 	inner.End = inner.Start + int64(time.Second)
-	inner.Attrs = span.Attributes{}
 	table.Insert(t, inner)
 	table.Insert(t, theirs(traceOf(2))...)
 	passes(t, on(t, store))
 	if got := count(t, store, incompleteFindings); got != "1" {
 		t.Fatal(got)
 	}
-	for _, sql := range []string{"TRUNCATE TABLE %s.trace_extents", "ALTER TABLE %s.worker_progress DELETE WHERE step = 'extents' SETTINGS mutations_sync = 1"} {
-		if _, err := engine.Query(fmt.Sprintf(sql, store.Database)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	forgetExtents(t, store)
 	passes(t, on(t, store)) // notes what is there
 	table.Insert(t, trace...)
 	passes(t, on(t, store))

@@ -59,11 +59,7 @@ func TestIssueTracesJudgedBeforeExtentsWereKept(t *testing.T) {
 	}
 	store.Insert(t, early...)
 	passes(t, on(t, store))
-	for _, sql := range []string{"TRUNCATE TABLE %s.trace_extents", "ALTER TABLE %s.worker_progress DELETE WHERE step = 'extents' SETTINGS mutations_sync = 1"} {
-		if _, err := engine.Query(fmt.Sprintf(sql, store.Database)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	forgetExtents(t, store)
 	for i, s := range spans {
 		if i%5 == 0 || i%5 == 2 {
 			store.Insert(t, s)
@@ -78,5 +74,15 @@ func TestIssueTracesJudgedBeforeExtentsWereKept(t *testing.T) {
 func nextSecond(t *testing.T) {
 	t.Helper()
 	for now := time.Now().Unix(); time.Now().Unix() == now; time.Sleep(10 * time.Millisecond) {
+	}
+}
+
+// forgetExtents leaves a database as a worker that kept no extents left it.
+func forgetExtents(t *testing.T, store *storagetest.Store) {
+	t.Helper()
+	for _, sql := range []string{"TRUNCATE TABLE %s.trace_extents", "ALTER TABLE %s.worker_progress DELETE WHERE step = 'extents' SETTINGS mutations_sync = 1"} {
+		if _, err := store.Engine.Query(fmt.Sprintf(sql, store.Database)); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
